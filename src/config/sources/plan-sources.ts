@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { shownAddress } from '../../runtime/shown-address.js';
 import type { PlanBytes } from '../read/resolve-domains.js';
-import type { SourceFault } from './redis-rows.js';
+import { type SourceFault, serverOf } from './redis-rows.js';
 import { RowsThread } from './rows-thread.js';
 
 /** Maximum number of logged reasons of one table until it can be read again. */
@@ -43,6 +43,8 @@ export class PlanSources {
   readonly #options: PlanSourcesOptions;
   readonly #followed = new Map<string, Followed>();
   readonly #failures = new Map<string, Map<SourceFault, number>>();
+  /** Number of servers with tables. */
+  #servers = 0;
   #isClosed = false;
   #hasNewRows = false;
 
@@ -92,6 +94,7 @@ export class PlanSources {
       stop.abort();
       this.#followed.delete(address);
     }
+    this.#servers = new Set(addresses.map(serverOf)).size;
     for (const address of addresses) {
       if (!this.#followed.has(address)) this.#followed.set(address, this.#start(address));
     }
@@ -153,7 +156,7 @@ export class PlanSources {
     const logged = new Set<string>();
     while (!signal.aborted) {
       const startMicros = nowMicros();
-      const result = await rows.update();
+      const result = await rows.update(this.#servers === 1);
       if (signal.aborted) break;
       if (typeof result === 'string') {
         followed.confirmedMicros = startMicros;

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { lowerThreadPriority } from '../threads/thread-priority.js';
 import { RedisRows } from './redis-rows.js';
-import type { RowsAnswer, RowsRequest } from './rows-thread.js';
+import type { RowsAnswer, RowsRequest, RowsUpdate } from './rows-thread.js';
 
 lowerThreadPriority();
 const { address, passwordFile, known } = workerData as RowsRequest;
@@ -10,8 +10,8 @@ const rows = new RedisRows(address, passwordFile, undefined, known);
 /** Only the end of the thread stops an update. */
 const never = new AbortController().signal;
 
-parentPort?.on('message', async () => {
-  const result = await rows.update(never);
+parentPort?.on('message', async ({ isOnlyServer }: RowsUpdate) => {
+  const result = await rows.update(never, isOnlyServer);
   const bytes = result === 'changed' ? rows.bytes : undefined;
   parentPort?.postMessage({ result, known: rows.known, bytes } satisfies RowsAnswer);
 });

@@ -63,6 +63,12 @@ class SourceError extends Error {
   }
 }
 
+/** Returns `host:port` of the server at the address of a table. */
+export function serverOf(address: string): string {
+  const { hostname, port } = new URL(address);
+  return `${hostname}:${port || 6379}`;
+}
+
 /** Result of {@link RedisRows.update}. */
 export type UpdateResult = 'changed' | 'unchanged' | SourceFailure;
 
@@ -82,6 +88,7 @@ export interface KnownRows {
  */
 export class RedisRows {
   readonly #url: URL;
+  readonly #server: string;
   readonly #passwordFile: string;
   readonly #hash: string;
   readonly #answerMs: number;
@@ -94,6 +101,7 @@ export class RedisRows {
    */
   constructor(address: string, passwordFile: string, answerMs = ANSWER_MS, known?: KnownRows) {
     this.#url = new URL(address);
+    this.#server = serverOf(address);
     this.#passwordFile = passwordFile;
     this.#hash = decodeURIComponent(this.#url.pathname.slice(1));
     this.#answerMs = answerMs;
@@ -109,11 +117,14 @@ export class RedisRows {
     return this.#bytes;
   }
 
-  /** Asks Redis once. {@link bytes} change only if the hash has other rows, which are complete. */
-  async update(stopping: AbortSignal): Promise<UpdateResult> {
+  /**
+   * Asks Redis once. {@link bytes} change only if the hash has other rows, which are complete. With `isOnlyServer`, no
+   * table is on another server.
+   */
+  async update(stopping: AbortSignal, isOnlyServer = true): Promise<UpdateResult> {
     const late = AbortSignal.timeout(this.#answerMs);
     try {
-      return await this.#read(AbortSignal.any([late, stopping]));
+      return await this.#read(AbortSignal.any([late, stopping]), isOnlyServer);
     } catch (error) {
       if (!late.aborted) return failureOf(error as Error);
       const message = `the answer was not complete after ${this.#answerMs / 1000} s`;
@@ -121,8 +132,9 @@ export class RedisRows {
     }
   }
 
-  async #read(signal: AbortSignal): Promise<UpdateResult> {
-    const password = this.#passwordFile === '' ? undefined : await readPassword(this.#passwordFile);
+  async #read(signal: AbortSignal, isOnlyServer: boolean): Promise<UpdateResult> {
+    const file = this.#passwordFile;
+    const password = file === '' ? undefined : await readPassword(file, this.#server, isOnlyServer);
     signal.throwIfAborted();
     const client = this.#client();
     let why: Error | undefined;
@@ -207,14 +219,33 @@ export class RedisRows {
   }
 }
 
-/** Reads the file in PLANS_TOKEN_PATH. Rejects with a SourceError that names it, and does not contain the password. */
-async function readPassword(file: string): Promise<string> {
-  let password: string;
+/** Matches a line that begins with the server of its password: `host:port/password`. */
+const WITH_SERVER = /^(?:\[[^\]]*\]|[^:/\s]+):\d+\//;
+
+/**
+ * Reads the password of a server from the file in PLANS_TOKEN_PATH: the line that begins with the server, or the whole
+ * file if it names no server and there is only one. No server gets the password of another one. Rejects with a
+ * SourceError that names the file, and does not contain a password.
+ */
+async function readPassword(file: string, server: string, isOnlyServer: boolean): Promise<string> {
+  let text: string;
   try {
-    password = (await loadRegularFile(file, MAX_PASSWORD_BYTES)).toString('utf8').trim();
+    text = (await loadRegularFile(file, MAX_PASSWORD_BYTES)).toString('utf8').trim();
   } catch (error) {
     throw new SourceError('login', `PLANS_TOKEN_PATH: ${messageOf(error, file)}`);
   }
+  const lines = text.split('\n').map((line) => line.trim());
+  const prefix = `${server}/`;
+  const own = lines.find((line) => line.startsWith(prefix));
+  if (own === undefined && !(isOnlyServer && !lines.some((line) => WITH_SERVER.test(line)))) {
+    const why = isOnlyServer ? 'it has passwords of other servers' : 'the tables are on several servers';
+    throw new SourceError(
+      'login',
+      `PLANS_TOKEN_PATH: no line of "${file}" begins with ${prefix}, and ${why}; write a line host:port/password for ` +
+        'each server',
+    );
+  }
+  const password = own === undefined ? text : own.slice(prefix.length);
   if (password !== '') return password;
   throw new SourceError('login', `PLANS_TOKEN_PATH: "${file}" is empty; write the password into it`);
 }

@@ -14,6 +14,12 @@ export interface RowsRequest {
   readonly known: KnownRows | undefined;
 }
 
+/** The message that asks the thread for an update. */
+export interface RowsUpdate {
+  /** See {@link RedisRows.update}. */
+  readonly isOnlyServer: boolean;
+}
+
 /** The message with which the thread answers each message. */
 export interface RowsAnswer {
   readonly result: UpdateResult;
@@ -42,12 +48,12 @@ export class RowsThread {
   }
 
   /** Asks Redis once; see {@link RedisRows.update}. Only one update may run at a time. */
-  async update(): Promise<UpdateResult> {
+  async update(isOnlyServer: boolean): Promise<UpdateResult> {
     const thread = this.#thread ?? this.#start();
     // Waiting for rows must keep the process running; waiting for the next poll must not.
     thread.ref();
     try {
-      const { result, known, bytes } = await answerOf(thread);
+      const { result, known, bytes } = await answerOf(thread, { isOnlyServer });
       this.#known = known;
       this.#bytes = bytes ?? this.#bytes;
       return result;
@@ -83,7 +89,7 @@ export class RowsThread {
   }
 }
 
-function answerOf(thread: Worker): Promise<RowsAnswer> {
+function answerOf(thread: Worker, update: RowsUpdate): Promise<RowsAnswer> {
   return new Promise((resolve, reject) => {
     const onError = (error: Error): void => settle(() => reject(threadError(error)));
     const onExit = (): void => settle(() => reject(new Error('it was stopped')));
@@ -93,6 +99,6 @@ function answerOf(thread: Worker): Promise<RowsAnswer> {
       end();
     };
     thread.on('message', onMessage).on('error', onError).on('exit', onExit);
-    thread.postMessage('update');
+    thread.postMessage(update);
   });
 }

@@ -98,8 +98,8 @@ export const POLICY_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'File with the password for tables of `plans` in Redis. weir reads it for each request, and sends it to all of ' +
-      'these servers.',
+      'File with the password for tables of `plans` in Redis, which weir reads for each request. If the tables are ' +
+      'on several servers, it has one line for each: `host:port/password`.',
   },
   defaultAlgorithm: {
     name: 'DEFAULT_ALGORITHM',

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { PlanSources } from '../../../src/config/sources/plan-sources.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 
@@ -87,4 +88,54 @@ test('calls back for changed rows only', async () => {
   expect(changes).toBe(2);
   const rows = Buffer.concat(sources.rows().get(address()) ?? []).toString();
   expect(rows).toBe('["acme","silver"]\n');
+});
+
+test('no server gets the password of another one', async () => {
+  const folder = new TempDir();
+  const guarded = await Promise.all(
+    ['one', 'two'].map((word) => startRedis({ args: ['--requirepass', word] })),
+  );
+  const [one = 0, two = 0] = guarded.map(({ port }) => port);
+  const clients = guarded.map(
+    ({ port }, i) => new Redis(port, '127.0.0.1', { password: i === 0 ? 'one' : 'two' }),
+  );
+  const passwordFile = folder.write('passwords', 'one\n');
+  const addresses = [one, two].map((port) => `redis://127.0.0.1:${port}/plans`);
+  const own = new PlanSources({
+    passwordFile,
+    pollMs: 1,
+    nowMicros: () => 0,
+    log: (_level, message) => logged.push(message),
+  });
+  const untilLogged = (text: string) =>
+    waitFor(text, () => logged.some((line) => line.includes(text) && line.includes('could not be read')));
+  const lines = (...passwords: string[]) =>
+    folder.write('passwords', passwords.map((line) => `127.0.0.1:${line}\n`).join(''));
+  try {
+    for (const client of clients) await client.hset('plans', 'acme', 'gold');
+    // The file is the password of the only server.
+    await own.follow(addresses.slice(0, 1));
+    expect([...own.rows().keys()]).toEqual(addresses.slice(0, 1));
+    // The first server keeps its rows.
+    await own.follow(addresses);
+    for (const port of [one, two]) {
+      await untilLogged(`begins with 127.0.0.1:${port}/, and the tables are on several servers`);
+    }
+    expect([...own.rows().keys()]).toEqual(addresses.slice(0, 1));
+    lines(`${one}/one`, `${two}/two`);
+    await waitFor('both tables', () => own.rows().size === 2);
+    await own.follow(addresses.slice(1));
+    await clients[1]?.hset('plans', 'other', 'gold');
+    await waitFor('the change', () => own.hasNewRows);
+    // The file has no line of the only server.
+    lines(`${one}/one`);
+    await untilLogged(`begins with 127.0.0.1:${two}/, and it has passwords of other servers`);
+    for (const client of clients) expect(await client.acl('LOG')).toEqual([]);
+    expect(logged.join()).not.toMatch(/\/(?:one|two)\b/);
+  } finally {
+    own.close();
+    for (const client of clients) client.disconnect();
+    await Promise.all(guarded.map((redis) => redis.stop()));
+    folder.remove();
+  }
 });

@@ -137,16 +137,16 @@ test('a name that is too long refuses the table', async () => {
 test('a thread reads the rows, and another one follows if it ends', async () => {
   const rows = new RowsThread(addressOf('plans'), '');
   await redis.hset('plans', 'acme', 'gold');
-  expect(await rows.update()).toBe('changed');
+  expect(await rows.update(true)).toBe('changed');
   const before = rows.bytes;
   expect(Buffer.concat(before ?? []).toString()).toBe('["acme","gold"]\n');
-  const ended = rows.update();
+  const ended = rows.update(true);
   rows.close();
   expect(await ended).toEqual(failed('transfer', 'the thread that reads them ended (it was stopped)'));
-  expect(await rows.update()).toBe('unchanged');
+  expect(await rows.update(true)).toBe('unchanged');
   expect(rows.bytes).toBe(before);
   await redis.set('plans', 'x');
-  expect(await rows.update()).toEqual(failed('content', 'the key is not a hash, but a string'));
+  expect(await rows.update(true)).toEqual(failed('content', 'the key is not a hash, but a string'));
   rows.close();
 });
 
