@@ -22,6 +22,14 @@ export function shownAddress(address: string): string {
   return /:\/|^dns:/.test(address) ? withoutAddressSecrets(address) : shownRest(address);
 }
 
+/**
+ * Returns the first characters of a text from a file, for a message. A cut could remove the "@" that ends a login, so
+ * the login is removed before.
+ */
+export function shownStart(text: string, most = 60): string {
+  return withoutAddressSecrets(text).slice(0, most);
+}
+
 function shownUrl(url: string): string {
   const [start = ''] = SCHEME.exec(url) ?? [];
   return start + shownRest(url.slice(start.length));

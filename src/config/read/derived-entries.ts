@@ -1,6 +1,7 @@
 import { nearest } from '../../nearest-name.js';
 import { isSecretKey } from '../../policy/redact.js';
 import type { NodeFields, StepSpec } from '../../policy/spec.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { differsByMore } from './read-derive.js';
 
@@ -39,7 +40,7 @@ export class DerivedEntries {
       near === undefined ? 'correct the value, or add a rule with this value' : `did you mean "${near}"?`;
     reader.warn(
       'value',
-      `no rule of "derive" sets the entry "${key.slice(0, 60)}" to "${value.slice(0, 60)}", so no derived entry ` +
+      `no rule of "derive" sets the entry "${shownStart(key)}" to "${shownStart(value)}", so no derived entry ` +
         `matches this descriptor; ${remedy}`,
     );
   }
@@ -50,6 +51,6 @@ export class DerivedEntries {
     if (!this.#meant.has(key)) this.#meant.set(key, nearest(key, this.#values.keys(), 1));
     const near = this.#meant.get(key);
     if (near === undefined || !differsByMore(key, near)) return;
-    reader.warn(field, `the derived entry is "${near}", not "${key.slice(0, 60)}"; did you mean "${near}"?`);
+    reader.warn(field, `the derived entry is "${near}", not "${shownStart(key)}"; did you mean "${near}"?`);
   }
 }

@@ -4,6 +4,7 @@ import { normalisePath } from '../../policy/paths/normalise-path.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import type { ConditionSpec, DeriveRuleSpec, StepSpec, TableSpec } from '../../policy/spec.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import { ProblemList } from '../yaml/config-problem.js';
 import { FieldReader } from '../yaml/field-reader.js';
 import { parseYaml, type YamlMap } from '../yaml/yaml-document.js';
@@ -267,7 +268,7 @@ function warnOfLiteralCondition(rule: FieldReader, source: string, text: string)
   const literally =
     'the value does not begin with "/", so it is compared literally' +
     (hasWildcard ? ', including its wildcards' : '');
-  const meant = isCredential(source) ? 'a "/" at the beginning' : `"/${text.slice(0, 100)}"`;
+  const meant = isCredential(source) ? 'a "/" at the beginning' : `"/${shownStart(text, 100)}"`;
   rule.warn(source, isPath ? `${literally}; write ${meant}` : `${literally}; only paths can have wildcards`);
 }
 
@@ -280,7 +281,7 @@ function readCondition(rule: FieldReader, source: string): ConditionSpec {
   }
   const pattern = PathPattern.parse(text);
   if (typeof pattern === 'string') {
-    const shown = isCredential(source) ? redacted(text) : text.slice(0, 100);
+    const shown = isCredential(source) ? redacted(text) : shownStart(text, 100);
     rule.error(source, `"${shown}" is not a valid path pattern: ${pattern}`);
     return undefined;
   }

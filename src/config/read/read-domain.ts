@@ -13,6 +13,7 @@ import {
   secretSources,
 } from '../../policy/spec.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { DerivedEntries } from './derived-entries.js';
@@ -320,7 +321,7 @@ class TreeReader {
       problems.warn(
         at,
         path,
-        `no rule in this domain has the name "${value.slice(0, 60)}", so this item has no effect; ${remedy}`,
+        `no rule in this domain has the name "${shownStart(value)}", so this item has no effect; ${remedy}`,
       );
     }
   }
@@ -370,7 +371,7 @@ function duplicateMatch(
 ): string {
   const others = new Set(nodesByMatch.matcher?.items);
   const item = matcher?.items.find((one) => others.has(one));
-  return item?.slice(0, 60) ?? nodeLabel(key, value, matcher, isSecretKey(key, secretKeys));
+  return item === undefined ? nodeLabel(key, value, matcher, isSecretKey(key, secretKeys)) : shownStart(item);
 }
 
 /** Descriptions of the nodes that can have `share_threshold`. */

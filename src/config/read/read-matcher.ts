@@ -1,6 +1,7 @@
 import { parseBlock } from '../../policy/values/cidr.js';
 import { MAX_REGEX_LENGTH, patternSize } from '../../policy/values/regex-matcher.js';
 import { MATCHER_FIELDS, type MatcherKind, type ValueMatcher } from '../../policy/values/value-matcher.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 
 const KINDS = Object.keys(MATCHER_FIELDS) as MatcherKind[];
@@ -37,7 +38,7 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
     const item = READERS[kind](value);
     if ('error' in item) reader.problems.error(at, path, item.error);
     else if (items.has(item.text)) {
-      reader.problems.error(at, path, `"${item.text.slice(0, 60)}" is listed twice; remove one`);
+      reader.problems.error(at, path, `"${shownStart(item.text)}" is listed twice; remove one`);
     } else items.set(item.text, item.size);
   }
   const sizes = [...items.values()].filter((size) => size !== undefined);

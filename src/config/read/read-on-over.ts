@@ -1,4 +1,5 @@
 import type { AddedHeader, OnOver } from '../../policy/rule.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 import type { RateDefaults } from './rates/rate-fields.js';
@@ -71,7 +72,7 @@ function readHeaders(onOver: FieldReader): readonly AddedHeader[] {
 
 /** Returns what is wrong with a header; undefined if nothing is. */
 function headerProblem(key: string, value: string, before: readonly AddedHeader[]): string | undefined {
-  const shown = JSON.stringify(key.slice(0, 60));
+  const shown = JSON.stringify(shownStart(key));
   if (!HEADER_NAME.test(key) || key.length > MAX_NAME_LENGTH)
     return `${shown} is not a valid header name; write a name, such as x-weir-over`;
   if (RESERVED_HEADER.test(key))

@@ -1,4 +1,5 @@
 import { fixedPhase, PHASES, type PhaseSchedule } from '../../policy/rule.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { parseRfc3339 } from '../yaml/rfc3339.js';
 import { keysOf } from './policy-fields.js';
@@ -49,7 +50,7 @@ function readTime(schedule: FieldReader, key: string): number | undefined {
       parseRfc3339(day) === undefined
         ? 'write a day and a time, such as 2030-01-31T12:00:00Z'
         : `write ${day}`;
-    schedule.error(key, `"${text.slice(0, 60)}" is not an RFC 3339 time; ${remedy}`);
+    schedule.error(key, `"${shownStart(text)}" is not an RFC 3339 time; ${remedy}`);
   }
   return micros;
 }

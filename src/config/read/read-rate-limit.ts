@@ -3,6 +3,7 @@ import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { PlannedRate } from '../../policy/plans/plan-rate.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
 import type { DeniedResponse, HeaderFamilies, HoldSpec, OnOver } from '../../policy/rule.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 import { LIMIT_KEYS, MISPLACED_KEYS, NOT_IN_LIMITS, RATE_KEYS, RATE_LIMIT_KEYS } from './policy-keys.js';
@@ -102,7 +103,7 @@ function readUnlimited(reader: FieldReader): undefined {
     reader.error('unit', 'an unlimited rule cannot have a unit; remove "unit" or "unlimited"');
   } else if (unit !== undefined) {
     // envoyproxy/ratelimit does not know this unit either, but ignores it here.
-    reader.warn('unit', `"${unit.slice(0, 60)}" is ignored, because the rule is unlimited; remove it`);
+    reader.warn('unit', `"${shownStart(unit)}" is ignored, because the rule is unlimited; remove it`);
   }
   for (const key of RATE_KEYS) {
     if (REFERENCE_KEYS.includes(key) || reader.field(key) === undefined) continue;

@@ -1,6 +1,7 @@
 import { MIN_SHARE, STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import { nearest } from '../../nearest-name.js';
 import { type DeniedResponse, HEADER_FAMILIES, type HeaderFamilies } from '../../policy/rule.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 
@@ -81,7 +82,7 @@ function readFamilies(
     }
     const near = nearest(value, known);
     const remedy = near === undefined ? `write one of ${known.join(', ')}` : `did you mean "${near}"?`;
-    const message = `"${value.slice(0, 60)}" is not a valid header family; ${remedy}`;
+    const message = `"${shownStart(value)}" is not a valid header family; ${remedy}`;
     reader.problems.error(at, path, message);
   }
   const listed = new Set(families.map(({ value }) => value));
@@ -121,7 +122,7 @@ function readBody(reader: FieldReader): DeniedResponse | undefined {
   }
   const isGood = contentType === '' || MEDIA_TYPE.test(contentType);
   if (!isGood || contentType.length > MAX_CONTENT_TYPE_LENGTH) {
-    const shown = JSON.stringify(contentType.slice(0, 60));
+    const shown = JSON.stringify(shownStart(contentType));
     reader.error('content_type', `${shown} is not a valid media type; write a media type, such as text/html`);
     return undefined;
   }

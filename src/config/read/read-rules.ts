@@ -1,5 +1,6 @@
 import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import type { RateDefaults } from './rates/rate-fields.js';
 import { readMetadata } from './read-metadata.js';
@@ -209,7 +210,7 @@ function readList(
   for (const { value, at, path } of located) {
     if (!rules.some(({ name }) => name === value)) continue;
     const message =
-      `"${value.slice(0, 60)}" is a limit in the same list, so it would never apply; remove the limit, or ` +
+      `"${shownStart(value)}" is a limit in the same list, so it would never apply; remove the limit, or ` +
       'remove this item from "replaces"';
     reader.problems.error(at, path, message);
   }
@@ -239,11 +240,11 @@ function checkName(item: FieldReader, name: string, before: readonly RuleSpec[])
   if (/^[0-9]+$/.test(name)) {
     item.error(
       'name',
-      `the name "${name.slice(0, 60)}" could be confused with a position in the list; add a letter to the name`,
+      `the name "${shownStart(name)}" could be confused with a position in the list; add a letter to the name`,
     );
   }
   if (before.some((other) => other.name === name)) {
-    const shown = name.slice(0, 60);
+    const shown = shownStart(name);
     item.error('name', `two limits in this list are named "${shown}"; give each its own name`);
   }
 }

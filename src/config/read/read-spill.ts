@@ -1,5 +1,6 @@
 import { nearest } from '../../nearest-name.js';
 import type { RuleSpec } from '../../policy/rule.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 
 /** Keys of a limit with `then` that belong to the last limit of its chain, which decides for all of them. */
@@ -56,7 +57,7 @@ function checkKind(item: FieldReader, { rate, hold, onOver, spillsTo }: RuleSpec
 function targetProblem(rules: readonly RuleSpec[], index: number): string | undefined {
   const { name, spillsTo } = rules[index] as RuleSpec;
   if (rules[index + 1]?.name === spillsTo) return undefined;
-  const shown = spillsTo.slice(0, 60);
+  const shown = shownStart(spillsTo);
   if (spillsTo === name)
     return `"then" contains the limit's own name "${shown}"; write the name of the next limit`;
   const at = rules.findIndex((rule) => rule.name === spillsTo);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import { type DomainSpec, keysBelow, secretSources } from '../../policy/spec.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
 import { declaredSecrets, type ReadFile } from './read-derive.js';
@@ -257,7 +258,7 @@ function readClaim(
 const NOTHING: ReadDomain = { spec: undefined, tableFiles: [] };
 
 function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
-  const domain = fullName.slice(0, 200);
+  const domain = shownStart(fullName, 200);
   const remedy = 'define each domain in only one file, or set MERGE_DOMAIN_CONFIG=true';
   sources.forEach(({ root }, i) => {
     const first = sources[0] as PolicySource;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { NO_SECRETS } from '../../policy/redact.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import { type LoadOptions, type ReadPolicies, readDocuments } from '../files/load-policies.js';
 import { type InEffect, NOTHING_IN_EFFECT } from '../read/resolve-domains.js';
 import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
@@ -109,7 +110,7 @@ export function readUpdate(
     };
     if (resource.typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
       refuse(
-        `the type of the resource is "${resource.typeUrl.slice(0, 200)}"; send ${RATE_LIMIT_CONFIG_TYPE}`,
+        `the type of the resource is "${shownStart(resource.typeUrl, 200)}"; send ${RATE_LIMIT_CONFIG_TYPE}`,
       );
       return;
     }

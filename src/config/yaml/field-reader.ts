@@ -1,5 +1,6 @@
 import { nearest } from '../../nearest-name.js';
 import type { RemovedKey } from '../../runtime/removed-names.js';
+import { shownStart } from '../../runtime/shown-address.js';
 import { MAX_PROBLEMS, type Position, type ProblemList } from './config-problem.js';
 import {
   isNull,
@@ -102,7 +103,7 @@ export class FieldReader {
         this.vocabulary.checkIgnored(field, path, this.problems);
         continue;
       }
-      const name = field.shown ? ` "${field.key.slice(0, 60)}"` : ' (not shown, because it may be a secret)';
+      const name = field.shown ? ` "${shownStart(field.key)}"` : ' (not shown, because it may be a secret)';
       // Later problems are only counted, and comparing names is most of the work.
       const isKept = this.problems.errorCount < MAX_PROBLEMS;
       const remedy = isKept ? this.remedyFor(field.key, known, elsewhere) : '';
@@ -275,7 +276,7 @@ export class FieldReader {
       choices.length === 1
         ? `not a valid value; write ${choices[0]}`
         : `not one of ${choices.join(', ')}${hint}`;
-    this.error(key, `"${text.slice(0, 60)}" is ${wrong}`);
+    this.error(key, `"${shownStart(text)}" is ${wrong}`);
     return undefined;
   }
 
@@ -339,7 +340,7 @@ export function kindName(value: YamlValue): string {
 /** Describes a value in place of a number or boolean: `-10`, `"many"`, `the string "5"`, `a list`. */
 function found(value: YamlValue): string {
   if (value.kind !== 'scalar') return `a ${kindName(value)}`;
-  const text = value.text.slice(0, 60);
+  const text = shownStart(value.text);
   if (!value.plain) return `the string "${text}"`;
   return readPlain(value.text).kind === 'text' ? `"${text}"` : text;
 }

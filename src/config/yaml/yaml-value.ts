@@ -1,3 +1,4 @@
+import { shownStart } from '../../runtime/shown-address.js';
 import type { Position } from './config-problem.js';
 import { isNullText } from './yaml-scalar.js';
 
@@ -55,6 +56,6 @@ export type ShowKey = (path: string, key: string) => boolean;
 
 /** Appends a key to a path in the document. Keys that are not plain words are quoted. */
 export function joinPath(path: string, key: string): string {
-  if (!/^[\w.<-]+$/.test(key)) return `${path}[${JSON.stringify(key.slice(0, 60))}]`;
+  if (!/^[\w.<-]+$/.test(key)) return `${path}[${JSON.stringify(shownStart(key))}]`;
   return path === '' ? key : `${path}.${key}`;
 }

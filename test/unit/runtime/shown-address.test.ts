@@ -11,8 +11,10 @@ import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { VARIABLES } from '../../../src/server/settings/settings-table.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
-const ADDRESSES = ['https', 'rediss'].map(
-  (scheme) => `${scheme}://user:SECRET@store.test:1/plans?X-Amz-Signature=SECRET&db=1#SECRET`,
+/** Messages cut long values, so a long login may lose the "@" that ends it. */
+const LOGINS = ['user:SECRET', 'SECRET'.repeat(40)];
+const ADDRESSES = ['https', 'rediss'].flatMap((scheme) =>
+  LOGINS.map((login) => `${scheme}://${login}@store.test:1/plans?X-Amz-Signature=SECRET&db=1#SECRET`),
 );
 
 test.each([

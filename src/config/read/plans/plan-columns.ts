@@ -11,6 +11,7 @@ import {
   UNLIMITED,
 } from '../../../policy/plans/plan-table.js';
 import { PHASES, type Phase } from '../../../policy/rule.js';
+import { shownStart } from '../../../runtime/shown-address.js';
 import { parseGoDuration } from '../../yaml/go-duration.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
 import { unitOf } from '../rates/unit-of.js';
@@ -75,7 +76,7 @@ export class PlanColumns {
       const cell = FIRST_COLUMN + i;
       const text = cells[cell];
       if (kind !== 'count' || text === undefined || !NOT_DECIMAL.test(text)) continue;
-      const said = `"${this.names[i]}" is "${text.slice(0, 60)}"`;
+      const said = `"${this.names[i]}" is "${shownStart(text)}"`;
       return { cell, message: `${said}; write a decimal number without leading zeros and "_"` };
     }
     return undefined;
@@ -113,7 +114,7 @@ export function flagsOf(
     if (text === undefined) continue;
     const plain = readPlain(text);
     if (plain.kind !== 'boolean') {
-      return { cell, message: `"${PLAN_FLAGS[cell]}" is "${text.slice(0, 60)}"; write true or false` };
+      return { cell, message: `"${PLAN_FLAGS[cell]}" is "${shownStart(text)}"; write true or false` };
     }
     flags[cell] = plain.value ? 1 : 0;
   }
@@ -124,7 +125,7 @@ export function flagsOf(
   if (phase !== undefined) {
     const index = PHASES.indexOf(phase as Phase);
     if (index < 0)
-      return { cell: PHASE, message: `"${phase.slice(0, 60)}" is not one of ${PHASES.join(', ')}` };
+      return { cell: PHASE, message: `"${shownStart(phase)}" is not one of ${PHASES.join(', ')}` };
     flags[PHASE] = index;
   }
   return flags;

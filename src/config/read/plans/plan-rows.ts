@@ -1,4 +1,5 @@
 import { quantity } from '../../../quantity.js';
+import { shownStart } from '../../../runtime/shown-address.js';
 import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { parseYaml } from '../../yaml/yaml-document.js';
@@ -84,9 +85,9 @@ function readCsv(text: string, sink: RowSink, problems: ProblemList): void {
   names.forEach((name, i) => {
     const at = { line: headerLine, column: columnOf(header, i) };
     if (names.indexOf(name) !== i)
-      problems.error(at, '', `two columns are named "${name.slice(0, 60)}"; remove one`);
+      problems.error(at, '', `two columns are named "${shownStart(name)}"; remove one`);
     else if (i !== keyColumn && cellOf[i] === -1) {
-      const shown = name.slice(0, 60);
+      const shown = shownStart(name);
       const hint =
         names.length === 1 && /[;\t]/.test(name)
           ? 'separate the columns by commas'
@@ -295,7 +296,7 @@ function addFields(
   for (const [name, value] of fields) {
     const cell = sink.cells.indexOf(name);
     if (cell < 0) {
-      const shown = name.slice(0, 60);
+      const shown = shownStart(name);
       sink.refuse(
         key,
         placeOf(-1),

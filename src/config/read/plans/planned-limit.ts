@@ -1,6 +1,7 @@
 import { timeZoneName } from '../../../limiter/calendar.js';
 import type { PlanNumber, PlannedRate } from '../../../policy/plans/plan-rate.js';
 import { type ColumnKind, FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
+import { shownStart } from '../../../runtime/shown-address.js';
 import { ProblemList } from '../../yaml/config-problem.js';
 import { FieldReader } from '../../yaml/field-reader.js';
 import type { YamlMap, YamlScalar, YamlValue } from '../../yaml/yaml-document.js';
@@ -183,7 +184,7 @@ function readValue(
   if (!NAME.test(name) || (PLAN_FLAGS as readonly string[]).includes(name) || name === plans.by) {
     value.error(
       'plan',
-      `"${name.slice(0, 60)}" cannot be the name of a value; write letters, digits, "_" and "-", beginning with a ` +
+      `"${shownStart(name)}" cannot be the name of a value; write letters, digits, "_" and "-", beginning with a ` +
         `letter, and none of ${[...PLAN_FLAGS, plans.by].join(', ')}`,
     );
     return undefined;

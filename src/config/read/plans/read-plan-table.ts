@@ -18,6 +18,7 @@ import {
   valuesOfRow,
 } from '../../../policy/plans/plan-table.js';
 import { PHASES } from '../../../policy/rule.js';
+import { shownStart } from '../../../runtime/shown-address.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
 import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
@@ -323,7 +324,7 @@ class RowReader implements RowSink {
       const message =
         near === undefined
           ? `the row names no plan of "define"; the plans are ${this.#planNames.slice(0, 10).join(', ') || 'none'}`
-          : `"${name.slice(0, 60)}" is not a plan of "define"; did you mean "${near}"?`;
+          : `"${shownStart(name)}" is not a plan of "define"; did you mean "${near}"?`;
       return { cell: PLAN, message };
     }
     return this.#check(cells.map((cell, i) => cell ?? plan[i]));

@@ -4,6 +4,7 @@ import { BLOCKED, MAX_KEY_UNITS, PLAN_FLAGS, UNLIMITED } from '../../../policy/p
 import { isSecretKey } from '../../../policy/redact.js';
 import { firstNames, quantity } from '../../../quantity.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
+import { shownStart } from '../../../runtime/shown-address.js';
 import { isPlanAddress, isRedisAddress } from '../../sources/plan-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import type { YamlScalar } from '../../yaml/yaml-document.js';
@@ -109,7 +110,7 @@ export class PlansReader {
     if (this.file !== undefined && this.standardHas(UNLIMITED)) {
       reader.warn(
         'default',
-        `"${standard?.slice(0, 60)}" is unlimited, so nobody has a limit while the rows cannot be read after a ` +
+        `"${shownStart(standard ?? '')}" is unlimited, so nobody has a limit while the rows cannot be read after a ` +
           'start; name a plan with limits, and give this plan to customers in the rows',
       );
     }
@@ -133,7 +134,7 @@ export class PlansReader {
     if (standard !== undefined && this.standard === undefined) {
       const near = nearest(standard, defined.keys());
       const remedy = near === undefined ? 'add the plan to "define"' : `did you mean "${near}"?`;
-      reader.error('default', `"${standard.slice(0, 60)}" is not a plan of "define"; ${remedy}`);
+      reader.error('default', `"${shownStart(standard)}" is not a plan of "define"; ${remedy}`);
     }
   }
 
@@ -142,7 +143,7 @@ export class PlansReader {
     if (!isSecretKey(this.by, secretKeys)) return;
     this.reader.error(
       'by',
-      `the values of "${this.by.slice(0, 60)}" are secrets, which a table must not contain; derive an entry from it ` +
+      `the values of "${shownStart(this.by)}" are secrets, which a table must not contain; derive an entry from it ` +
         'with "derive", such as tenant, and write that entry',
     );
   }
@@ -177,7 +178,7 @@ export class PlansReader {
     this.reader.warn(
       'by',
       `"blocked" has no effect at ${quantity(places.length, 'descriptor')} with limits, because no descriptor from ` +
-        `the top to there has the key "${by.slice(0, 60)}": ${firstNames(places, MAX_PLACES)}; to block customers ` +
+        `the top to there has the key "${shownStart(by)}": ${firstNames(places, MAX_PLACES)}; to block customers ` +
         'there as well, add the key above these limits, or send another descriptor with it in the same requests',
     );
   }
@@ -196,7 +197,7 @@ export class PlansReader {
     for (const { reader, values } of this.defined.values()) {
       for (const name of values.keys()) {
         if (cells.includes(name)) continue;
-        reader.error(name, `no limit uses the value "${name.slice(0, 60)}"; ${nearColumn(name, cells)}`);
+        reader.error(name, `no limit uses the value "${shownStart(name)}"; ${nearColumn(name, cells)}`);
       }
     }
   }
@@ -232,7 +233,7 @@ function readDefined(reader: FieldReader): ReadonlyMap<string, DefinedPlan> {
     }
     const values = new Map<string, YamlScalar>();
     for (const [key, { value }] of plan.map.fields) {
-      if (value.kind !== 'scalar') plan.error(key, `"${key.slice(0, 60)}" must be a single value`);
+      if (value.kind !== 'scalar') plan.error(key, `"${shownStart(key)}" must be a single value`);
       else if (!isNullText(value.text)) values.set(key, value);
     }
     defined.set(name, { reader: plan, values });

@@ -1,3 +1,4 @@
+import { shownStart } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { parseGoDuration } from '../../yaml/go-duration.js';
 import { asGoDuration } from './duration-spelling.js';
@@ -14,6 +15,6 @@ export function readNanos(reader: FieldReader, key: string, maxHours?: number): 
   const meant = asGoDuration(text, maxHours);
   const remedy =
     meant === undefined ? 'write a number and a unit, such as 150ms, 1s or 1h30m' : `write ${meant}`;
-  reader.error(key, `"${text.slice(0, 60)}" is not a valid duration; ${remedy}`);
+  reader.error(key, `"${shownStart(text)}" is not a valid duration; ${remedy}`);
   return undefined;
 }

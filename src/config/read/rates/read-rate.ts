@@ -5,6 +5,7 @@ import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/win
 import { nearest } from '../../../nearest-name.js';
 import { ALGORITHMS, type Algorithm } from '../../../policy/policy.js';
 import type { RateSpec } from '../../../policy/rate-spec.js';
+import { shownStart } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { readPlannedRate } from '../plans/planned-limit.js';
 import { asUnit } from './duration-spelling.js';
@@ -176,7 +177,7 @@ function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string
     const near = suggestTimeZone(text) ?? nearest(text, Intl.supportedValuesOf('timeZone'));
     const hint =
       near === undefined ? 'write a time zone such as Europe/Berlin or UTC' : `did you mean "${near}"?`;
-    reader.error('calendar', `"${text.slice(0, 60)}" is not a known time zone of the IANA database; ${hint}`);
+    reader.error('calendar', `"${shownStart(text)}" is not a known time zone of the IANA database; ${hint}`);
   }
   return name;
 }
@@ -283,7 +284,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     const remedy = near === undefined ? `write one of ${WINDOW_UNITS.join(', ')}` : `did you mean "${near}"?`;
     reader.error(
       'unit',
-      `"${text.slice(0, 60)}" is not a valid unit; ${written === undefined ? remedy : `write ${written}`}`,
+      `"${shownStart(text)}" is not a valid unit; ${written === undefined ? remedy : `write ${written}`}`,
     );
   }
   return unit;

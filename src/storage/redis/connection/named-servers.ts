@@ -1,3 +1,4 @@
+import { shownStart } from '../../../runtime/shown-address.js';
 import {
   endpointName,
   type HostPort,
@@ -92,7 +93,7 @@ function serversOf(
   return entries.map((text, index) => {
     const server = readHostPort(text, port);
     if (server !== undefined) return server;
-    const what = `${JSON.stringify(text.slice(0, 100))}, ${one} number ${index + 1}${where},`;
+    const what = `${JSON.stringify(shownStart(text, 100))}, ${one} number ${index + 1}${where},`;
     throw wrong(`${what} is not a valid address; write host:port, or [::1]:${port}`);
   });
 }
