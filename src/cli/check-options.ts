@@ -66,7 +66,7 @@ const OPTIONS = {
   count: { type: 'string', default: '1' },
   concurrency: { type: 'string', default: '1' },
   hits: { type: 'string' },
-  timeout: { type: 'string', default: '1s' },
+  timeout: { type: 'string', default: '5s' },
   ...TARGET_OPTIONS,
   policy: { type: 'string' },
   debug: { type: 'string' },

@@ -202,7 +202,7 @@ ${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is se
   --count <n>            number of calls (default 1); with 10 or more calls, latency percentiles are shown
   --concurrency <n>      number of concurrent calls (default 1)
   --hits <n>             hits of each call (default 1); 0 reads the limits without taking tokens
-  --timeout <duration>   timeout of a call, such as 500ms or 2s (default 1s)
+  --timeout <duration>   timeout of a call, such as 500ms or 10s (default 5s)
   --tls                  use TLS, and trust the CAs that Node.js trusts
   --ca <file>            use TLS, and trust these CAs (PEM)
   --cert, --key <file>   use TLS with this client certificate (PEM)

@@ -26,7 +26,7 @@ describe('parseCheckArguments', () => {
       descriptors: [descriptor(['tenant', 'acme'])],
       count: 1,
       concurrency: 1,
-      timeoutMs: 1000,
+      timeoutMs: 5000,
       json: false,
     });
   });
