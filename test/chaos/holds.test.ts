@@ -18,5 +18,4 @@ test.each([
     const again = `npm run holds -- --minutes 0.05 --seed ${seed}${kills ? ' --kills' : ''}`;
     expect({ failures, again }).toMatchObject({ failures: [] });
   },
-  120_000,
 );

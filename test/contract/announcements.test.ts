@@ -1,13 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import { Announcements, MAX_BYTES, MAX_KEYS_BYTES } from '../../src/storage/redis/announcements.js';
 import type { RedisBuckets } from '../../src/storage/redis/redis-buckets.js';
 import { clusterBenches } from '../support/limiter/cluster-bench.js';
 import { redisBenches } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
-
-// Starting Redis may take a long time on a busy machine.
-jest.setTimeout(60_000);
 
 const KEY = 'weir:1:{announcements}';
 

@@ -7,9 +7,6 @@ import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 
-// Starting Redis may take a long time on a busy machine.
-jest.setTimeout(60_000);
-
 const SECOND = UNIT_MICROS.second;
 
 /** Properties that only a remote store has: values and lifetimes that other processes see, and a shared clock. */

@@ -1,6 +1,6 @@
 /* Tests reservations that give their hits back when they expire (`unknown: free`). */
 
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { BucketStore, TakeItem } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -11,9 +11,6 @@ import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
 import { seededRandom } from '../support/limiter/seeded-random.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
-
-// Starting Redis may take a long time on a busy machine.
-jest.setTimeout(120_000);
 
 const SECOND = 1_000_000;
 /** A token takes a second. */

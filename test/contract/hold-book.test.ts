@@ -1,6 +1,6 @@
 /* Tests lists of holds, as operators see them, on all kinds of stores. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type BucketStore, StorageError, type TakeItem } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
@@ -13,9 +13,6 @@ import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
 import { HUNDRED } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 import type { SingleClusterStore, SingleRedisStore } from '../support/redis/single-stores.js';
-
-// Starting Redis may take a long time on a busy machine.
-jest.setTimeout(120_000);
 
 const SLOTS = concurrencyRate(100_000);
 const HOUR = windowRate('hour', 1000);

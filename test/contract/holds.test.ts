@@ -1,6 +1,6 @@
 /* Tests holds where several stores, or several slots of a cluster, take part, and the sets of holds in Redis. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
@@ -17,9 +17,6 @@ import { MEMORY } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
-
-// Starting Redis may take a long time on a busy machine.
-jest.setTimeout(120_000);
 
 const MAX = 4;
 const SLOTS = concurrencyRate(MAX);

@@ -1,6 +1,6 @@
 /* Tests the settlement of the oldest hold of a bucket: the arithmetic of the script, and holds in one call. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { MAX_FILL_MICROS } from '../../src/limiter/rate.js';
@@ -14,9 +14,6 @@ import { seededRandom } from '../support/limiter/seeded-random.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
-
-// Starting Redis may take a long time on a busy machine.
-jest.setTimeout(120_000);
 
 const MOST = 0xffff_ffff;
 

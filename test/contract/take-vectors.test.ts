@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decide } from '../../src/limiter/decide.js';
 import { RunningBucket, TakeSnapshot } from '../../src/limiter/running-bucket.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { NOW, TAKE_VECTORS } from '../support/limiter/take-vectors.js';
 import { redisBenches, takeFrom } from '../support/limiter/test-stores.js';
-
-// Starting Redis may take a long time on a busy machine.
-jest.setTimeout(60_000);
 
 function loaded(value: string | undefined): RunningBucket {
   const bucket = new RunningBucket();

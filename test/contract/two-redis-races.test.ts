@@ -1,6 +1,6 @@
 /* Tests requests across two Redis that change between the steps of a request: the tokens are given back. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
@@ -13,9 +13,6 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
-
-// Starting Redis may take a long time on a busy machine.
-jest.setTimeout(60_000);
 
 const TIMEOUT_MICROS = 20_000_000;
 const second = takeItem('s', windowRate('second', 2));

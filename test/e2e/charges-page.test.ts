@@ -137,7 +137,6 @@ test.each(Object.entries(elsewhere))(
     await untilLeft(place, 600);
     await envoy.stop();
   },
-  60_000,
 );
 
 test.each(['route', 'virtual_host'] as const)(
@@ -149,5 +148,4 @@ test.each(['route', 'virtual_host'] as const)(
     await untilLeft(place, 998);
     await envoy.stop();
   },
-  60_000,
 );

@@ -67,7 +67,6 @@ test('the demo prints what the policy promises, and stops', async () => {
     expect(demo.stderr()).toBe('');
     expect(children.map(Number).filter(isAlive)).toEqual([]);
   },
-  120_000,
 );
 
 test('the demo explains itself, and rejects unknown arguments', async () => {

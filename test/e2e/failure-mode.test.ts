@@ -66,5 +66,4 @@ test.each([
       await stack.stop();
     }
   },
-  60_000,
 );

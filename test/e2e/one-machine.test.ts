@@ -27,7 +27,7 @@ test('starts weir, an upstream and Envoy, which answer', async () => {
     // npm forwards SIGTERM to weir, and ends after weir.
     for (const one of started.reverse()) await one.stop();
   }
-}, 150_000);
+});
 
 /** Runs the commands of the page, checks their output, and adds long-running processes to `started`. */
 async function follow(started: StartedProcess[]): Promise<void> {

@@ -41,6 +41,5 @@ describe.each(['monitoring', 'grace_period'])('in phase %s', (phase) => {
         await stack.stop();
       }
     },
-    60_000,
   );
 });

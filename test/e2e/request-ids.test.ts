@@ -1,11 +1,8 @@
 /* Tests that log lines name the request that they belong to, through a real Envoy. */
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { LONG_TIMEOUTS, startStack } from '../support/envoy/stack.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
-
-// Envoy can be slow on a busy machine.
-jest.setTimeout(60_000);
 
 const SERVICE = 'envoy_grpc: { cluster_name: weir }';
 const INDENT = ' '.repeat(26);

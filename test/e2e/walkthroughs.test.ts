@@ -20,23 +20,19 @@ describe.each(WALKTHROUGHS)('%s', (page) => {
     expect(steps.filter((step) => 'file' in step).length).toBeGreaterThan(0);
   });
 
-  (hasWalkthrough(page) ? test : test.skip)(
-    'shows what happens',
-    async () => {
-      const walkthrough = await Walkthrough.begin();
-      try {
-        for (const step of steps) {
-          const printed = await walkthrough.take(step);
-          if ('file' in step) continue;
-          const shown = `${page}:${step.line + 1}: $ ${step.text}\n`;
-          expect(shown + printed.join('\n')).toBe(shown + step.answer.join('\n'));
-        }
-      } finally {
-        await walkthrough.end();
+  (hasWalkthrough(page) ? test : test.skip)('shows what happens', async () => {
+    const walkthrough = await Walkthrough.begin();
+    try {
+      for (const step of steps) {
+        const printed = await walkthrough.take(step);
+        if ('file' in step) continue;
+        const shown = `${page}:${step.line + 1}: $ ${step.text}\n`;
+        expect(shown + printed.join('\n')).toBe(shown + step.answer.join('\n'));
       }
-    },
-    120_000,
-  );
+    } finally {
+      await walkthrough.end();
+    }
+  });
 });
 
 test('the Go program of docs/without-envoy.md is the one that is built', () => {

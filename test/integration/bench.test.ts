@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { TITLES, textHeading } from '../bench/load/table.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { startWeir } from '../support/weir/weir.js';
-
-// A quick run computes for seconds, and longer on a busy machine.
-jest.setTimeout(120_000);
 
 const RUN = join(repositoryRoot, 'build/test/bench/run.js');
 

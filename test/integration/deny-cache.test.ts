@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -12,9 +12,6 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { openStoreOf } from '../support/weir/settings.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-
-// Redis and two servers can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 /** Buckets refill so slowly that only a refund or a flush lets a request pass. */
 const POLICY = `

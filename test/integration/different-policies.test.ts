@@ -1,6 +1,6 @@
 /* Tests two servers on one Redis that disagree about a rule, because a changed policy reaches one of them first. */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -8,9 +8,6 @@ import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-
-// Several servers can be slow to start on a busy machine.
-jest.setTimeout(90_000);
 
 /** Each shape allows ten hits, and nothing refills during the test. */
 const SHAPES = [

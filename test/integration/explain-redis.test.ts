@@ -1,5 +1,5 @@
 /* Tests that weir explain --redis names the server that keeps a bucket, according to the variables of a weir server. */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
@@ -8,8 +8,6 @@ import { type RedisCluster, startCluster } from '../support/redis/cluster.js';
 import { startSentinelSetup } from '../support/redis/sentinels.js';
 import { CommandHost } from '../support/weir/commands.js';
 import { startWeir } from '../support/weir/weir.js';
-
-jest.setTimeout(60_000);
 
 const POLICY = `
 domain: shop

@@ -19,8 +19,8 @@ import { isAlive, metric, untilAllServe, type WorkerDetail, workersOf } from '..
 const POLICY =
   'domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: 100000, fill_interval: 1h } } }]\n';
 const HEALTH = '/grpc.health.v1.Health/Check';
-/** Well below the time after which a hanging worker is replaced. */
-const SOON_MS = 2000;
+/** Below the time after which a hanging worker is replaced. */
+const SOON_MS = 4000;
 const SILENT = 'a worker process does not answer and gets no new connections';
 const BACK = 'a worker process is responding again and receives new connections';
 const REPLACED = 'a worker process did not answer and was killed; weir starts a replacement';
@@ -64,15 +64,18 @@ const said = (msg: string): Record<string, unknown>[] =>
 /** Opens a connection to each of the two workers. */
 async function connectToBoth(): Promise<Map<number, RlsClient>> {
   const clients = new Map<number, RlsClient>();
-  for (const value of ['first', 'second']) {
+  // On a loaded machine, a worker may count as silent for a moment.
+  for (let attempt = 1; clients.size < 2; attempt++) {
+    const value = `attempt ${attempt}.`;
     const client = new RlsClient(server.grpcPort);
     await client.ask('d', [descriptor([`k=${value}`])]);
     const decided = await waitFor('the line of the decision', () =>
       said('decision').find(({ entries }) => JSON.stringify(entries).includes(value)),
     );
-    clients.set(Number(decided['worker']), client);
+    const worker = Number(decided['worker']);
+    if (clients.has(worker)) client.close();
+    else clients.set(worker, client);
   }
-  expect(clients.size).toBe(2);
   return clients;
 }
 
@@ -107,17 +110,21 @@ async function overNewConnection(): Promise<{ readonly code: number; readonly de
   return reply;
 }
 
-/** Makes six concurrent calls on separate connections, so that the hanging worker is next several times. */
+/**
+ * Makes six concurrent calls on separate connections, so that the hanging worker is next several times. They must not
+ * wait until it is replaced.
+ */
 async function expectSixDecided(address: string): Promise<void> {
   const ask = async (): Promise<number> => {
     const client = new RawClient(address);
-    const { code } = await client.unary(HEALTH, Buffer.alloc(0), { timeoutMs: SOON_MS });
+    const { code } = await client.unary(HEALTH, Buffer.alloc(0), { timeoutMs: 60_000 });
     client.close();
     return code;
   };
   expect(await Promise.all(Array.from({ length: 6 }, ask))).toEqual(
     Array.from({ length: 6 }, () => STATUS.OK),
   );
+  expect(said(REPLACED)).toEqual([]);
 }
 
 const askDebugPort = (path: string, question: object) =>

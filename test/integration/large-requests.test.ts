@@ -2,16 +2,13 @@
  * Tests large requests, which keep Redis busy for long: they wait for each other, and other requests do not wait for
  * them.
  */
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient, type RlsReply } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
-
-// Servers can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 const POLICY = `domain: d
 on_store_failure: allow

@@ -194,7 +194,6 @@ test.each([1, 2])(
       await redis.stop();
     }
   },
-  60_000,
 );
 
 test('sends nothing to unauthorised readers, and stops when a token is revoked', async () => {

@@ -47,6 +47,5 @@ const withExamples = sections.filter(({ examples }) => examples.length > 0);
       // Lines with + are missing in the page; npm run docs:answers writes them.
       expect(consoleText(section, answers)).toBe(consoleText(section));
     },
-    120_000,
   );
 });

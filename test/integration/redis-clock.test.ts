@@ -1,5 +1,5 @@
 /* Tests Redis servers that hide the time from scripts, which need it. */
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { StorageError } from '../../src/limiter/bucket-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
@@ -9,9 +9,6 @@ import { toolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
-
-// Redis can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 const USER = { username: 'weir', password: 'pw' };
 const LOGIN = `${USER.username}:${USER.password}@`;

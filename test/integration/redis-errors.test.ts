@@ -1,7 +1,7 @@
 /* Provokes every possible error of a real Redis: tests what weir does, logs and counts, and that it recovers. */
 
 import { rmSync } from 'node:fs';
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
@@ -12,9 +12,6 @@ import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
-
-// Redis can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 let redis: RedisServer;
 let admin: Redis;

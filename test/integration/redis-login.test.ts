@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
@@ -15,9 +15,6 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { settingsOf } from '../support/weir/settings.js';
-
-// Redis can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 let redis: RedisServer | undefined;
 let store: SingleRedisStore | undefined;

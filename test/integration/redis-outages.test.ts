@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
@@ -14,9 +14,6 @@ import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
-
-// Redis can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 const now = () => Math.floor(performance.now() * 1000);
 const TIMEOUT_MICROS = 50_000;

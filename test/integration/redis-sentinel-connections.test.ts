@@ -9,9 +9,6 @@ import { startSentinel } from '../support/redis/sentinels.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { settingsOf } from '../support/weir/settings.js';
 
-// Servers can be slow to start on a busy machine.
-jest.setTimeout(60_000);
-
 let redis: RedisServer;
 let log: string[];
 const closers: (() => Promise<void>)[] = [];

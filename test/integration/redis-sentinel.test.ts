@@ -1,6 +1,6 @@
 /* Tests REDIS_TYPE=SENTINEL with real Sentinels, masters and replicas. */
 
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
@@ -18,9 +18,6 @@ import {
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 import { settingsOf } from '../support/weir/settings.js';
-
-// Sentinels take seconds to discover each other, and to agree on a failover.
-jest.setTimeout(120_000);
 
 let log: string[] = [];
 let faults: StoreFault[] = [];

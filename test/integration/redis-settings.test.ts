@@ -1,7 +1,7 @@
 /* Tests REDIS_*, REDIS_PERSECOND_* and related variables with real Redis servers. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE, LIMIT_UNIT } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
@@ -21,9 +21,6 @@ import { CertificateAuthority } from '../support/tls/certificates.js';
 import { CommandHost } from '../support/weir/commands.js';
 import { openStoreOf } from '../support/weir/settings.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-
-// Several servers can be slow to start on a busy machine.
-jest.setTimeout(90_000);
 
 const POLICY = `
 domain: d

@@ -1,7 +1,7 @@
 /* Tests that an API key of one domain that is sent to another known domain is never shown or stored. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -12,9 +12,6 @@ import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { startStatsdListener } from '../support/statsd/statsd-listener.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-
-// Several servers can be slow to start on a busy machine.
-jest.setTimeout(90_000);
 
 const SECRET = 'raw-s3cret-of-a-partner';
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');

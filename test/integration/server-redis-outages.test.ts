@@ -2,6 +2,7 @@
  * Kills, pauses and restarts Redis during calls: no call exceeds its deadline, every rule answers according to its
  * failure policy, nothing crashes, and the service recovers by itself.
  */
+import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
@@ -189,21 +190,21 @@ describe('starting without Redis', () => {
   test('reports SERVING while no rule denies, until a schedule activates one', async () => {
     const redis = await startRedis();
     await redis.kill();
-    // Whole seconds, far enough ahead that the server is up by then.
-    const active = new Date(Math.ceil(Date.now() / 1000) * 1000 + 5000).toISOString();
     const node = (key: string, more: string) =>
       `  - { key: ${key}, ${more}, rate_limit: { unit: day, requests_per_unit: 1 } }`;
-    const server = await start(
-      'domain: ' +
-        `d\ndescriptors:\n${node('soon', `phase: { active: '${active}' }`)}\n${node('shadow', 'shadow_mode: true')}\n`,
-      redis.port,
-    );
+    const policyIn = (seconds: number) => {
+      const active = new Date((Math.ceil(Date.now() / 1000) + seconds) * 1000).toISOString();
+      const soon = node('soon', `phase: { active: '${active}' }`);
+      return `domain: d\ndescriptors:\n${soon}\n${node('shadow', 'shadow_mode: true')}\n`;
+    };
+    const server = await start(policyIn(3600), redis.port);
     const client = new RlsClient(server.grpcPort);
     const health = async () => (await httpRequest(server.httpPort, '/healthcheck')).status;
     await waitFor('health', async () => (await health()) === 200 || undefined);
     expect((await client.ask('d', [descriptor(['shadow=x'])])).response).toMatchObject({
       overallCode: CODE.OK,
     });
+    writeFileSync(server.policyPath as string, policyIn(2));
     await waitFor('no health', async () => (await health()) === 500 || undefined);
     expect(await client.ask('d', [descriptor(['soon=x'])])).toMatchObject({ code: STATUS.UNAVAILABLE });
     await redis.restart();

@@ -1,14 +1,11 @@
 /* Tests lists of limits with two real servers on one real Redis. */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-
-// Redis and servers can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 const REQUESTS = 200;
 const TIGHT = 37;

@@ -1,5 +1,5 @@
 /* Tests that weir does not start behind a sharding proxy, because several servers would count the same bucket. */
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { REDIS } from '../support/limiter/store-options.js';
@@ -11,9 +11,6 @@ import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { startTwemproxy } from '../support/redis/twemproxy.js';
 import { CommandHost } from '../support/weir/commands.js';
-
-// Servers can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 // With four servers, all keys of a check are on one server in one of 16,384 runs.
 const SERVERS = 4;

@@ -35,7 +35,7 @@ test('npm start passes arguments and signals to the server', async () => {
   // npm exits only after the server.
   expect(npm.lines().join('\n')).toContain('drained');
   await expect(httpRequest(httpPort, '/healthcheck')).rejects.toThrow(/ECONNREFUSED/);
-}, 150_000);
+});
 
 /** Files that git does not track. */
 const NOT_CLONED = ['.git', '.tools', 'build', 'coverage', 'dist', 'node_modules'];

@@ -1,5 +1,5 @@
 /* Tests what the store reports to the rest of weir: connections, availability, and the use of the deny cache. */
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import type { Store } from '../../src/server/store/store.js';
 import type { PoolStats } from '../../src/telemetry/reference/reference-stats.js';
@@ -8,9 +8,6 @@ import { takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { openStoreOf } from '../support/weir/settings.js';
-
-// Redis can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 let main: RedisServer;
 let second: RedisServer;

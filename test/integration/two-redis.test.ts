@@ -1,7 +1,7 @@
 /*
  * Tests a server with a second Redis for windows of a second, which is killed between the steps of a request to both.
  */
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -11,9 +11,6 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-
-// Redis can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 const POLICY = `
 domain: d

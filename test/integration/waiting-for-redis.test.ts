@@ -2,7 +2,7 @@
 
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
@@ -23,9 +23,6 @@ import { type PausableProxy, startPausableProxy } from '../support/redis/pausabl
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { startWeir } from '../support/weir/weir.js';
-
-// Redis can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 let redis: RedisServer;
 let proxy: PausableProxy;

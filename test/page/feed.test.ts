@@ -97,7 +97,7 @@ describePage('a hidden tab', () => {
     await setHidden(page, true);
     await setHidden(page, false);
     // Once when the tab becomes visible, and then with the next steps of the stream.
-    await waitFor('two more steps', () => histories >= 3 || undefined, 30_000);
+    await waitFor('two more steps', () => histories >= 3 || undefined);
     expect(streams).toBe(0);
     // Only the uptime has changed, and it keeps counting.
     expect(before).toMatch(/^up for \d/);
@@ -141,7 +141,7 @@ describePage('a server of another version', () => {
     });
     await enter(page);
     await page.getByText(/This page cannot read weir's answers. Another version/).waitFor();
-    await waitFor('two points', async () => points >= 2, 30_000);
+    await waitFor('two points', async () => points >= 2);
     expect(streams).toBe(1);
     await page.getByText(/This page cannot read weir's answers. Another version/).waitFor();
     expect(opened?.problems().map((problem) => problem.slice(0, 16))).toEqual(['error: Error: th']);

@@ -145,7 +145,7 @@ descriptors:
       await client.ask('shop', [descriptor(['guest=x'])]);
       const peakOf = async (name: string): Promise<string> =>
         await page.locator('#traffic .chart', { hasText: name }).locator('.peak').innerText();
-      await waitFor('the errors', async () => /peak .*[1-9]/.test(await peakOf('Errors (calls)')), 20_000);
+      await waitFor('the errors', async () => /peak .*[1-9]/.test(await peakOf('Errors (calls)')));
       const local = page.locator('#traffic .chart', { hasText: 'Decided in memory, without the store' });
       await local.waitFor({ state: 'visible' });
       const denied = page.locator('#traffic .chart', { hasText: 'Denied without the store' });

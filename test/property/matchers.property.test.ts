@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
-import { describe, jest, test } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { unboundedWork } from '../../src/policy/match-work.js';
@@ -14,9 +14,6 @@ import { CidrTable } from '../../src/policy/values/cidr-table.js';
 import { patternSize, RegexList } from '../../src/policy/values/regex-matcher.js';
 import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
-
-// These tests do not wait for anything, but may be slow on a busy machine.
-jest.setTimeout(60_000);
 
 /** Groups that are often zero, so that `::` can replace some of them. */
 const group = fc.oneof(fc.constant(0), fc.constant(0xffff), fc.integer({ min: 0, max: 0xffff }));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { isCharge, type Rate } from '../../src/limiter/rate.js';
@@ -15,9 +15,6 @@ import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/li
  * two rates are, the servers together allow at most the sum of both limits. The names of the buckets are those that
  * policies create.
  */
-
-// Starting Redis may be slow on a busy machine.
-jest.setTimeout(60_000);
 
 const LIMIT = 10;
 const MORE = 13;

@@ -1,4 +1,4 @@
-import { describe, jest, test } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -43,9 +43,6 @@ function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
     expectSame(risen <= BigInt(rate.maxTokens) * BigInt(rate.p), true);
   }
 }
-
-// These tests do not wait for anything, but may be slow on a busy machine.
-jest.setTimeout(60_000);
 
 describe('a token bucket', () => {
   test('has the outcomes of a model with big integers', () => {

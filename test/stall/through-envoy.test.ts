@@ -129,15 +129,11 @@ test.each([
   ['long values for the wildcard *x*', () => get('/', `x-wild: ${'x'.repeat(VALUE_BYTES)}`)],
   ['long values for regular expressions', () => get('/', `x-regex: ${randomLetters(VALUE_BYTES)}`)],
   ['values of 3 KB for regular expressions', () => get('/', `x-regex: ${randomLetters(3000)}`)],
-])(
-  '%s do not let a limited user pass more often than the limit allows',
-  async (name, request) => {
-    const passed: number[] = [];
-    for (let attempt = 0; attempt < MAX_ATTEMPTS && !passed.includes(LIMIT); attempt++) {
-      passed.push(await countPassing(request(), `${name} ${attempt}`));
-    }
-    process.stdout.write(`${name}: ${passed.join(', ')} requests passed; the limit is ${LIMIT}\n`);
-    expect(passed).toContain(LIMIT);
-  },
-  120_000,
-);
+])('%s do not let a limited user pass more often than the limit allows', async (name, request) => {
+  const passed: number[] = [];
+  for (let attempt = 0; attempt < MAX_ATTEMPTS && !passed.includes(LIMIT); attempt++) {
+    passed.push(await countPassing(request(), `${name} ${attempt}`));
+  }
+  process.stdout.write(`${name}: ${passed.join(', ')} requests passed; the limit is ${LIMIT}\n`);
+  expect(passed).toContain(LIMIT);
+});

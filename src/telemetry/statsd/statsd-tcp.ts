@@ -31,6 +31,8 @@ export interface StatsdTcpOptions {
   /** Tags that follow each name, as `name.__tag=value`. */
   readonly tags: readonly (readonly [string, string])[];
   readonly log: SinkLog;
+  /** Maximum milliseconds for sending the last lines, and then for the end of the connection; default: CLOSE_MS. */
+  readonly closeMs?: number;
 }
 
 /**
@@ -94,12 +96,13 @@ export class StatsdTcp implements StatsSink {
     clearTimeout(this.#stableTimer);
     const socket = this.#socket;
     if (socket === undefined) return;
+    const { closeMs = CLOSE_MS } = this.#options;
     if (this.#waiting > 0) {
       const idle = new Promise<void>((resolve) => {
         this.#onIdle = resolve;
       });
       this.flush();
-      await withTimeout(CLOSE_MS, idle, () => {});
+      await withTimeout(closeMs, idle, () => {});
     }
     this.#onIdle = undefined;
     // A collector that has not accepted everything by now gets no more time.
@@ -109,7 +112,7 @@ export class StatsdTcp implements StatsSink {
         // destroy() would reset a half-closed connection with unread lines.
         socket.end(() => resolve());
       });
-      await withTimeout(CLOSE_MS, ended, () => {});
+      await withTimeout(closeMs, ended, () => {});
     }
     socket.destroy();
   }

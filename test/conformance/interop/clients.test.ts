@@ -60,6 +60,5 @@ describe.each(CLIENTS)('a client on %s', (_name, program, args) => {
       expect(report).toEqual(GOOD_REPORT);
       expect(stopped).toEqual({ code: 0, signal: null });
     },
-    60_000,
   );
 });

@@ -4,12 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { everyKeyPolicy, GOLDEN_NAMES, goldenText, makeGolden } from '../../support/golden/golden.js';
 import { repositoryRoot } from '../../support/process/tools.js';
-
-// Starting Redis may take a long time on a busy machine.
-jest.setTimeout(60_000);
 
 test.each(GOLDEN_NAMES)(
   '%s is as it was; if it is meant to change, run npm run docs:golden',

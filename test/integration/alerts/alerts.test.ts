@@ -3,7 +3,7 @@
  * The output of /metrics in both states becomes a test series of promtool, as if Prometheus had scraped it every
  * minute. The good state, in which nothing fires, lasts 40 minutes, and the bad state lasts 45.
  */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { runToEnd } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { optionalToolPath, toolPath } from '../../support/process/tools.js';
@@ -20,8 +20,6 @@ import { holdsScene } from './scenes/holds.js';
 import { memoryScene } from './scenes/memory.js';
 import { redisScene } from './scenes/redis.js';
 import { workersScene } from './scenes/workers.js';
-
-jest.setTimeout(60_000);
 
 const scenes = [memoryScene(), holdsScene(), filesScene(), redisScene(), workersScene(), clusterScene()];
 const folder = new TempDir();

@@ -2,7 +2,7 @@
  * Runs every query of the dashboards of deploy/grafana on a real Prometheus that scrapes real servers under load: one
  * with Redis and two workers, one in memory, and one without its Redis. Each query must return numbers.
  */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { manualPages, pageText } from '../../support/docs/pages.js';
@@ -17,8 +17,6 @@ import { type RedisServer, startRedis } from '../../support/redis/redis-server.j
 import { askBuckets } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { metric, untilAllServe } from '../../support/weir/workers.js';
-
-jest.setTimeout(60_000);
 
 const bucket = (tokens: number) => `{ token_bucket: { max_tokens: ${tokens}, fill_interval: 1s } }`;
 const policyWith = (source: string) => `domain: d

@@ -3,7 +3,7 @@
  * must show the changes.
  */
 import { writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { BucketAction, BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { CODE } from '../../../src/codec/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
@@ -15,9 +15,6 @@ import { type RedisServer, startRedis } from '../../support/redis/redis-server.j
 import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { metric } from '../../support/weir/workers.js';
-
-// Processes can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 const policyWith = (mallory: string) => `
 domain: d

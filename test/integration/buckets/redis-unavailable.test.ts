@@ -4,7 +4,7 @@
  */
 
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { waitFor } from '../../support/process/wait-for.js';
@@ -12,9 +12,6 @@ import { type PausableProxy, startPausableProxy } from '../../support/redis/paus
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
-
-// Processes can be slow to start on a busy machine.
-jest.setTimeout(60_000);
 
 const POLICY = `
 domain: d

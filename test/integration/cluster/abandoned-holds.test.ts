@@ -1,5 +1,5 @@
 /* Tests holds that a hung node of a real Redis Cluster places after another node has denied their request. */
-import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { descriptor } from '../../support/policy/decider.js';
@@ -7,9 +7,6 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
-
-// A cluster takes seconds to start, and longer on a busy machine.
-jest.setTimeout(120_000);
 
 const POLICY = `
 domain: d

@@ -1,5 +1,5 @@
 /* Tests nodes of a real Redis Cluster that die, hang, join and leave: only tenants on these nodes are affected. */
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
@@ -8,9 +8,6 @@ import { type RedisCluster, startCluster } from '../../support/redis/cluster.js'
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
-
-// A cluster takes seconds to start and to fail over, and longer on a busy machine.
-jest.setTimeout(90_000);
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.day);
 /** Longer than any answer in a test takes. */

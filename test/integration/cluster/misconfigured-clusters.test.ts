@@ -1,5 +1,5 @@
 /* Tests mistakes and unusual choices in the set-up of a Redis Cluster: it works, or the log contains instructions. */
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
@@ -15,9 +15,6 @@ import { startSentinel } from '../../support/redis/sentinels.js';
 import { openSingleStore } from '../../support/redis/single-stores.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { settingsOf } from '../../support/weir/settings.js';
-
-// A cluster takes seconds to start, and longer on a busy machine.
-jest.setTimeout(90_000);
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.hour);
 const closers: (() => unknown)[] = [];

@@ -1,6 +1,6 @@
 /* Tests nodes of a real Redis Cluster that redirect calls in circles or to dead nodes, or are silent. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { MAX_CLUSTER_NODES } from '../../../src/storage/redis/cluster/cluster-nodes.js';
@@ -11,9 +11,6 @@ import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
 import { startFakeClusterNode } from '../../support/redis/fake-cluster-node.js';
-
-// A cluster takes seconds to start, and longer on a busy machine.
-jest.setTimeout(90_000);
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.day);
 

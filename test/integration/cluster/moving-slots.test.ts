@@ -1,5 +1,5 @@
 /* Moves slots of a real Redis Cluster while they are used: each take is decided exactly once. */
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
@@ -9,9 +9,6 @@ import { type RedisCluster, startCluster } from '../../support/redis/cluster.js'
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
-
-// A cluster takes seconds to start, and longer on a busy machine.
-jest.setTimeout(90_000);
 
 /** A capacity that does not run out or refill during a test. */
 const ROOM = 1_000_000;

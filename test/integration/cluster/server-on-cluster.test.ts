@@ -1,5 +1,5 @@
 /* Tests a weir process with two workers on a real Redis Cluster: the answers to clients, and the views of operators. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { TopAnswer } from '../../../src/admin/buckets/messages.js';
 import { CODE, type Descriptor } from '../../../src/codec/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
@@ -13,9 +13,6 @@ import { type RedisServer, startRedis } from '../../support/redis/redis-server.j
 import { askBuckets } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { metric, untilAllServe } from '../../support/weir/workers.js';
-
-// A cluster takes seconds to start, and longer on a busy machine.
-jest.setTimeout(90_000);
 
 const POLICY = `
 domain: d

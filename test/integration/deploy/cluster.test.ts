@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { ComposeFile, ComposeProcesses } from '../../support/image/compose.js';
@@ -16,9 +16,6 @@ import { BUS_OFFSET } from '../../support/redis/cluster.js';
 import { type NodeLine, parseClusterNodes } from '../../support/redis/cluster-view.js';
 import { commandOf } from '../../support/redis/sentinels.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
-
-// Nodes wait seconds before they declare a master dead.
-jest.setTimeout(120_000);
 
 const file = new ComposeFile(join(repositoryRoot, 'deploy/cluster'));
 const PASSWORDS = { REDIS_AUTH: 'password-of-redis' };
@@ -124,21 +121,17 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: ${FULL}, 
   test('a replica of a dead master continues with equally full buckets', async () => {
     await setup.kill('redis-1');
     // The timeout is 3 s, plus the time for the other nodes to agree.
-    const left = await waitFor(
-      'all tenants to be decided',
-      async () => {
-        const tokens = await remaining();
-        return tokens.includes(undefined) ? undefined : tokens;
-      },
-      20_000,
-    );
+    const left = await waitFor('all tenants to be decided', async () => {
+      const tokens = await remaining();
+      return tokens.includes(undefined) ? undefined : tokens;
+    });
     // A full bucket would have more tokens.
     for (const tokens of left) expect(tokens).toBeLessThan(FULL - 1);
   });
 
   test('the old master returns as a replica', async () => {
     setup.start('redis-1');
-    await waitFor('redis-1 to follow', async () => !(await isMaster('redis-1').catch(() => true)), 30_000);
+    await waitFor('redis-1 to follow', async () => !(await isMaster('redis-1').catch(() => true)));
     expect(await remaining()).not.toContain(undefined);
   });
 

@@ -1,4 +1,4 @@
-import { describe, jest, test } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
@@ -11,9 +11,6 @@ import { arbitraryHits, arbitraryRate, arbitrarySpan } from '../../support/limit
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { TokenLevel } from '../../support/limiter/token-level.js';
-
-// These tests do not wait for anything, but may be slow on a busy machine.
-jest.setTimeout(60_000);
 
 /** A token bucket with a debt, within the range that a policy allows. */
 const owingRate: fc.Arbitrary<TokenBucketRate> = fc

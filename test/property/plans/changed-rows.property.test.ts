@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { BucketStore, TakeItem } from '../../../src/limiter/bucket-store.js';
 import type { Rate } from '../../../src/limiter/rate.js';
@@ -15,9 +15,6 @@ import { ClusterStores } from '../../support/redis/cluster-stores.js';
 /*
  * Rows change while requests arrive, and several replicas with different versions of the table share the buckets.
  */
-
-// Starting Redis may be slow on a busy machine.
-jest.setTimeout(60_000);
 
 /** Number of customers so far. Each run has its own. */
 let run = 0;

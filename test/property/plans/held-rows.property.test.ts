@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { Refusal } from '../../../src/service/refusal.js';
@@ -11,9 +11,6 @@ import { Decider, descriptor } from '../../support/policy/decider.js';
  * Rows change while requests are in flight, and two replicas with different versions of the table start and end the
  * requests. A model knows all holds, so that a lost hold, or one too many, is found by the next request.
  */
-
-// Starting Redis may be slow on a busy machine.
-jest.setTimeout(60_000);
 
 /** The row of a customer. */
 type Row = { readonly n: number; readonly a: number } | 'unlimited' | 'blocked' | 'removed';

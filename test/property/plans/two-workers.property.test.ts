@@ -16,7 +16,7 @@ import { type RedisServer, startRedis } from '../../support/redis/redis-server.j
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { untilAllServe, workersOf } from '../../support/weir/workers.js';
 
-jest.setTimeout(process.env['WEIR_TEST_FULL'] === undefined ? 120_000 : 600_000);
+jest.setTimeout(process.env['WEIR_TEST_FULL'] === undefined ? 150_000 : 600_000);
 
 /** Connections to the server, which its workers accept in turn. */
 const CONNECTIONS = 4;

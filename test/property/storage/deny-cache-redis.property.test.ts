@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
@@ -10,9 +10,6 @@ import { runs } from '../../support/assert/runs.js';
 import { arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
-
-// Starting Redis may be slow on a busy machine.
-jest.setTimeout(60_000);
 
 const MAX_AGE = 1_000_000;
 /** Number of sequences so far, each of which has its own keys. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
@@ -15,9 +15,6 @@ import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
  * take.lua has a faster path for a call with one take, or with equal takes. Both paths must have the same result for
  * any stored value.
  */
-
-// Starting Redis may be slow on a busy machine.
-jest.setTimeout(60_000);
 
 const { second, minute, hour } = UNIT_MICROS;
 const MAX = Number.MAX_SAFE_INTEGER;

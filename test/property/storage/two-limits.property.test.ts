@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../../src/limiter/fixed-window.js';
@@ -17,9 +17,6 @@ import { memoryBench, RedisBench, type TestBench, takeFrom } from '../../support
  * one server that reloads back and forth. Neither limit ever allows more than it would alone, and together they never
  * allow more than the larger one would.
  */
-
-// Starting Redis may be slow on a busy machine.
-jest.setTimeout(60_000);
 
 const { second, minute, hour } = UNIT_MICROS;
 

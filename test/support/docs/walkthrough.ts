@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { LONG_TIMEOUTS } from '../envoy/stack.js';
 import { copyImagePrograms } from '../image/image-programs.js';
 import { freePorts } from '../process/free-port.js';
 import { httpRequest } from '../process/http-client.js';
@@ -206,7 +207,7 @@ export class Walkthrough {
       .replace('npm start', 'weir serve')
       .replace('npm run -s upstream --', 'node build/deploy/demo/echo-upstream.js')
       .replace('npm run -s envoy --', `'${toolPath('envoy')}' --concurrency 1 --disable-hot-restart`)
-      .replace(/-c (deploy\/\S+)/, (_, path: string) => `-c ${this.#withPorts(path)}`);
+      .replace(/-c (\S+)/, (_, path: string) => `-c ${this.#forTests(path)}`);
     const port = (shown: string) => this.#ports.get(shown) ?? '';
     const place = this.#place();
     const env = {
@@ -229,15 +230,16 @@ export class Walkthrough {
     await waitFor(
       `the lines of ${step.text}`,
       () => missing().length === 0 || !started.isRunning() || undefined,
-      5000,
     ).catch(() => undefined);
     return missing().length === 0 && started.isRunning() ? step.answer : shown();
   }
 
-  /** Copies a shipped file with the ports of this run. Returns the path of the copy. */
-  #withPorts(path: string): string {
-    const copy = this.#folder.join('shipped.yaml');
-    writeFileSync(copy, this.#here(readFileSync(join(repositoryRoot, path), 'utf8')));
+  /** Copies a file for Envoy, with the ports of this run and long timeouts. Returns the path of the copy. */
+  #forTests(path: string): string {
+    const copy = this.#folder.join('envoy.yaml');
+    let text = this.#here(readFileSync(this.#folder.join(`work/${path}`), 'utf8'));
+    for (const [from, to] of LONG_TIMEOUTS) text = text.replaceAll(from, to);
+    writeFileSync(copy, text);
     return copy;
   }
 

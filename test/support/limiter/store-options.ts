@@ -10,7 +10,8 @@ export const MEMORY: Omit<MemoryStoreOptions, 'clock'> = {
 
 /** Options of a RedisStore for tests that do not test them. */
 export const REDIS: Omit<RedisStoreOptions, 'address'> = {
-  timeoutMicros: 2_000_000,
+  // Longer than any pause of a loaded machine.
+  timeoutMicros: 20_000_000,
   countDeniedHits: true,
   maxInFlight: 20_000,
   keysPerCall: 256,

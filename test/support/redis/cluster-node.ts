@@ -35,7 +35,7 @@ export class ClusterNode {
     return this.running;
   }
 
-  /** Sends one command on its own connection. Rejects with the error of Redis, or after 2 s. */
+  /** Sends one command on its own connection. Rejects with the error of Redis, or after 20 s. */
   command(name: string, ...args: readonly (string | number)[]): Promise<unknown> {
     return redisCommand({ port: this.port, password: this.password }, name, ...args.map(String));
   }

@@ -1,12 +1,13 @@
 import { Redis } from 'ioredis';
 
-const COMMAND_MS = 2000;
+/** Longer than any pause of a loaded machine. */
+const COMMAND_MS = 20_000;
 
 /** Target of a command. */
 export interface CommandTarget {
   readonly port: number;
   readonly password?: string;
-  /** Timeout of the answer; default 2 s. */
+  /** Timeout of the answer; default 20 s. */
   readonly patienceMs?: number;
 }
 

@@ -31,7 +31,7 @@ beforeEach(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  sink = new StatsdTcp({ host: '127.0.0.1', port, tags: [], log: () => {} });
+  sink = new StatsdTcp({ host: '127.0.0.1', port, tags: [], log: () => {}, closeMs: 60_000 });
 });
 
 afterEach(async () => {
