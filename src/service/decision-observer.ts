@@ -59,10 +59,11 @@ export interface HoldCounts {
   released(domain: string, rule: string, hits: number): void;
   /**
    * Counts a hold token that settled no hold. `unknown`: the hold was settled before, has expired, or never existed.
-   * `malformed`: the entry is not a hold token of weir.
+   * `malformed`: the entry is not a hold token of weir. `unverified`: the store was unavailable, and the token may be
+   * invented.
    */
-  unsettled(domain: string, kind: 'unknown' | 'malformed'): void;
-  /** Counts a settlement that was given up because the store was unavailable. */
+  unsettled(domain: string, kind: 'unknown' | 'malformed' | 'unverified'): void;
+  /** Counts a settlement that was given up because the store was unavailable, except those of unverified tokens. */
   lost(domain: string, rule: string): void;
 }
 

@@ -46,8 +46,12 @@ const TOKEN_KIND: LabelMeaning = {
   meaning: 'The reason.',
   values: {
     unknown:
-      'the hold was settled before, has expired, or never existed; also an end with `pair: oldest` without a hold',
+      'the hold was settled before, has expired, or never existed; also an end with `pair: oldest` without a hold, ' +
+      'and an end that the store had executed before without an answer',
     malformed: 'the entry is not a hold token of weir, or weir was too busy to decode all of a long token',
+    unverified:
+      'the store was unavailable, so weir gave up the end, and none of the processes that share its key made the ' +
+      'token, as for an invented token or one of the first edition',
   },
 };
 
@@ -91,7 +95,8 @@ export class HoldCounts {
     );
     count(
       'weir_hold_settlements_lost_total',
-      'Settlements that weir gave up because the store was unavailable, by domain and rule. Their holds expire.',
+      'Settlements that weir gave up because the store was unavailable, by domain and rule. Their holds expire. Ends ' +
+        'with a token that weir cannot verify count in weir_hold_tokens_unmatched_total.',
       LOST,
     );
     registry.addFamily(
@@ -157,7 +162,7 @@ export class HoldCounts {
   }
 
   /** Counts a hold token that settled no hold. `domain` has a policy. */
-  unsettled(domain: string, kind: 'unknown' | 'malformed'): void {
+  unsettled(domain: string, kind: 'unknown' | 'malformed' | 'unverified'): void {
     this.#unsettled.inc({ domain, kind });
   }
 

@@ -87,10 +87,25 @@ function nameOf(key: string): string {
   return ENCODED_CHARACTER.test(key) ? Buffer.from(key).toString('base64url') : key;
 }
 
-/** Returns whether this process, or one that shares its key, has made a token. */
-export function isOwnToken(token: string, marks: Pick<HoldMarks, 'isOwn'>): boolean {
-  if (!token.startsWith(START)) return false;
-  return marks.isOwn(token.slice(START.length, HOLDS_AT), token.slice(HOLDS_AT));
+/** Knows whether this process, or one that shares its key, has made a token. */
+export class TokenSource {
+  readonly #marks: Pick<HoldMarks, 'isOwn'>;
+  readonly #token: string;
+  #isOwn: boolean | undefined;
+
+  constructor(token: string, marks: Pick<HoldMarks, 'isOwn'>) {
+    this.#token = token;
+    this.#marks = marks;
+  }
+
+  /** Checks the mark when it is called for the first time. */
+  isOwn(): boolean {
+    const token = this.#token;
+    this.#isOwn ??=
+      token.startsWith(START) &&
+      this.#marks.isOwn(token.slice(START.length, HOLDS_AT), token.slice(HOLDS_AT));
+    return this.#isOwn;
+  }
 }
 
 /**
@@ -112,7 +127,7 @@ export function decodeToken(token: string): readonly (TokenHold | undefined)[] {
 }
 
 /** Returns a copy of a part of a token, which does not keep the rest in memory. */
-function copyOf(part: string): string {
+export function copyOf(part: string): string {
   return Buffer.from(part).toString();
 }
 

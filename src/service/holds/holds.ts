@@ -8,7 +8,6 @@ import {
 import type { Clock } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
 import { answerOf } from '../../limiter/failure-policy.js';
-import { heldCount } from '../../limiter/holds/hold.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import { append } from '../../runtime/append.js';
@@ -19,6 +18,7 @@ import { applyReplacesAndQuotas } from '../enforcement/quotas-and-replaces.js';
 import type { PlannedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import { heldRule, heldRuleOf } from './held-rules.js';
+import { type EndProperties, HoldEnd, NOT_OWN, OWN, oldestHold } from './hold-end.js';
 import type { HoldMarks } from './hold-marks.js';
 import {
   decodeToken,
@@ -29,15 +29,12 @@ import {
   maxTokenLength,
   type PlacedHold,
   type TokenHold,
+  TokenSource,
 } from './hold-token.js';
-import { type EndSource, LateEnds, type Noted } from './late-ends.js';
-import { type HoldEnd, holdEnd, oldestEnd } from './settle.js';
+import { type EndResult, LateEnds } from './late-ends.js';
 import type { Settlements } from './settlements.js';
-import { TokenSource } from './token-source.js';
 
-/**
- * Maximum work of the settlements that one request sends at once, see {@link heldCount}. A single one may be more work.
- */
+/** Maximum work of the settlements that one request sends at once. A single one may be more work. */
 export const MAX_WORK_AT_ONCE = 128;
 
 /** The use that a request reports with a token, and the results of the token. */
@@ -70,7 +67,11 @@ export class Holds {
 
   constructor(options: HoldsOptions) {
     this.#options = options;
-    this.#late = new LateEnds(options.clock, (end) => this.#send(end));
+    this.#late = new LateEnds(
+      options.clock,
+      (end) => this.#send(end),
+      (end, result) => this.#report(end, result),
+    );
   }
 
   /**
@@ -103,9 +104,10 @@ export class Holds {
     for (const [token, { used, records }] of uses) {
       characters += token.length;
       const holds = characters > MAX_TOKENS_CHARACTERS ? [undefined] : decodeToken(token);
-      const source = new TokenSource(token, this.#options.marks, connection);
+      const source = new TokenSource(token, this.#options.marks);
+      const use = { source, connection, used, records };
       for (const hold of holds)
-        work += this.#settleHold(policy, hold, source, used, records, running, work >= MAX_WORK_AT_ONCE);
+        work += this.#settleHold(policy, hold, use, running, work >= MAX_WORK_AT_ONCE);
     }
     return { ends, done: allOf(running) };
   }
@@ -115,18 +117,21 @@ export class Holds {
    * failed is tried again only if the store has certainly not executed it. Returns undefined if nothing is awaited.
    */
   settleOldest({ decisions, policy, caller }: RequestContext): Promise<unknown> | undefined {
+    const { domain } = policy;
+    const { connection } = caller;
     const running: Promise<void>[] = [];
-    // Any caller can send such an end.
-    const source: EndSource = { connection: caller.connection, isOwn: () => false };
     let work = 0;
     for (const decision of decisions) {
       if (decision.oldestEnds.length === 0) continue;
       const records: HoldRecord[] = [];
+      // Any caller can send such an end.
+      const common = { domain, cause: 'request', source: NOT_OWN, connection, records } as const;
       decision.ends = records;
       for (const take of decision.oldestEnds) {
-        const end = oldestEnd(heldRule(take.rule as Rule), take);
-        this.#end(policy.domain, end, source, work >= MAX_WORK_AT_ONCE, records, running);
-        work += heldCount(end.item);
+        const held = heldRule(take.rule as Rule);
+        const end = new HoldEnd(oldestHold(take), { ...common, held, used: take.hits });
+        this.#end(end, work >= MAX_WORK_AT_ONCE, running);
+        work += end.work;
       }
     }
     return allOf(running);
@@ -166,8 +171,8 @@ export class Holds {
     if (named.length > 0) context.token = encodeToken(named, this.#options.marks);
     // The transport keeps the function for a while, so it refers to no more than it needs.
     const { policy, caller } = context;
-    const source = ownSource(caller.connection);
-    caller.onReset = () => this.#release(policy, holds, source);
+    const { connection } = caller;
+    caller.onReset = () => this.#release(policy, holds, connection);
   }
 
   /**
@@ -196,13 +201,12 @@ export class Holds {
     const hold = tokenHold(take, false, outcome);
     const held = hold && heldRuleOf(policy, hold);
     if (hold === undefined || held === undefined) return;
-    // A hold without an answer may not exist, so it does not count as lost.
     const isPlaced = outcome?.fullMicros !== undefined;
+    const cause = isPlaced ? 'abandoned' : 'unanswered';
+    const source = isPlaced ? OWN : NOT_OWN;
+    const { domain } = policy;
     const { connection } = caller;
-    const source = isPlaced ? ownSource(connection) : { connection, isOwn: () => false, isAbandoned: true };
-    void this.#late.add(holdEnd(held, hold, 0), source, (result) => {
-      if (result === 'lost' && isPlaced) this.#options.counts.lost(policy.domain, held.rule.path);
-    });
+    void this.#late.add(new HoldEnd(hold, { domain, held, cause, source, connection, used: 0 }));
   }
 
   /** Waits for ends that no request waits for, see {@link LateEnds.drain}. */
@@ -224,9 +228,7 @@ export class Holds {
   #settleHold(
     policy: DomainPolicy,
     hold: TokenHold | undefined,
-    source: EndSource,
-    used: number | undefined,
-    records: HoldRecord[],
+    use: Pick<EndProperties, 'source' | 'connection' | 'used' | 'records'>,
     running: Promise<void>[],
     isDeferred: boolean,
   ): number {
@@ -235,85 +237,71 @@ export class Holds {
     if (hold === undefined || held === undefined) {
       const kind = hold === undefined ? 'malformed' : 'unknown';
       this.#options.counts.unsettled(domain, kind);
-      record(records, { event: kind });
+      record(use.records, { event: kind });
       return 1;
     }
-    const end = holdEnd(held, hold, used);
-    this.#end(domain, end, source, isDeferred, records, running);
-    return heldCount(end.item);
+    const end = new HoldEnd(hold, { domain, held, cause: 'request', ...use });
+    this.#end(end, isDeferred, running);
+    return end.work;
   }
 
   /** Ends a hold at once, or later if its request has sent enough settlements. */
-  #end(
-    domain: string,
-    end: HoldEnd,
-    source: EndSource,
-    isDeferred: boolean,
-    records: HoldRecord[],
-    running: Promise<void>[],
-  ): void {
-    let noting: HoldRecord[] | undefined = records;
-    const noted: Noted = (result, hasRun) => {
-      this.#note(domain, end, result, hasRun, noting);
-      // The request does not wait for later results.
-      noting = undefined;
-    };
-    const sent = isDeferred ? this.#late.defer(end, source, noted) : this.#late.add(end, source, noted);
+  #end(end: HoldEnd, isDeferred: boolean, running: Promise<void>[]): void {
+    const sent = isDeferred ? this.#late.defer(end) : this.#late.add(end);
     if (sent !== undefined) running.push(sent);
   }
 
-  /** Counts the result of an end, and adds it to `records`. `hasRun`: see {@link Noted}. */
-  #note(
-    domain: string,
-    { hold, held, used }: HoldEnd,
-    result: Parameters<Noted>[0],
-    hasRun: boolean,
-    records: HoldRecord[] | undefined,
-  ): void {
+  /**
+   * Counts the result of an end, and records the first one for its request. A hold counts as settled only if the store
+   * says so. If the store has executed an earlier attempt without an answer, it no longer knows the hold.
+   */
+  #report(end: HoldEnd, result: EndResult): void {
     const { counts, observer } = this.#options;
-    const { path: rule } = held.rule;
+    const { domain, cause, used, records } = end;
+    const { path: rule } = end.held.rule;
+    // The request does not wait for later results.
+    end.records = undefined;
     if (result === 'waiting' || result === 'lost') {
-      if (result === 'lost') counts.lost(domain, rule);
-      record(records, { event: result, rule, ...hitsOf(hold), used });
+      // An invented token has no hold to lose, and neither may a start without an answer.
+      const isLoss = end.id === undefined || end.source.isOwn();
+      if (result === 'lost' && isLoss) counts.lost(domain, rule);
+      else if (result === 'lost' && cause === 'request') counts.unsettled(domain, 'unverified');
+      record(records, { event: result, rule, ...(end.id && { hits: end.amount }), used });
       return;
     }
     const outcome = Array.isArray(result) ? result[0] : undefined;
-    if (outcome?.hold !== 'settled') {
-      if (hasRun && hold !== undefined && result !== 'repeated')
-        counts.settled(domain, rule, hold.amount, used);
-      else counts.unsettled(domain, 'unknown');
+    const isSettled = outcome?.hold === 'settled';
+    if (cause !== 'request') {
+      if (isSettled && cause === 'reset') counts.released(domain, rule, end.amount);
+    } else if (!isSettled) {
+      counts.unsettled(domain, 'unknown');
       record(records, { event: 'unknown', rule });
-      return;
+    } else {
+      const { forgiven, heldHits = 0 } = outcome;
+      const hits = end.id === undefined ? heldHits : end.amount;
+      counts.settled(domain, rule, hits, used);
+      if (forgiven > 0) observer.counts.forgiven(domain, rule, forgiven);
+      record(records, { event: 'settled', rule, hits, used });
     }
-    const { forgiven, heldHits = 0 } = outcome;
-    const hits = hold?.amount ?? heldHits;
-    counts.settled(domain, rule, hits, used);
-    if (forgiven > 0) observer.counts.forgiven(domain, rule, forgiven);
-    record(records, { event: 'settled', rule, hits, used });
   }
 
   /** Gives back the holds of a request whose caller is gone. */
-  #release(policy: DomainPolicy, holds: readonly TokenHold[], source: EndSource): void {
-    const { counts } = this.#options;
+  #release(policy: DomainPolicy, holds: readonly TokenHold[], connection: unknown): void {
     const { domain } = policy;
     for (const hold of holds) {
       const held = heldRuleOf(policy, hold);
       if (held === undefined) continue;
-      const { path: rule } = held.rule;
-      void this.#late.add(holdEnd(held, hold, 0), source, (result, hasRun) => {
-        if (result === 'lost') counts.lost(domain, rule);
-        else if (Array.isArray(result) && (hasRun || result[0]?.hold === 'settled'))
-          counts.released(domain, rule, hold.amount);
-      });
+      void this.#late.add(
+        new HoldEnd(hold, { domain, held, cause: 'reset', source: OWN, connection, used: 0 }),
+      );
     }
   }
 
   #send(end: HoldEnd): TakeResult | Promise<TakeResult> {
     const { store, clock, storeTimeoutMicros } = this.#options;
-    const { item, hold } = end;
-    if (hold?.isLocal === true) return this.#sendLocally(end);
-    const result = askStore(store, [item], clock.monotonicMicros() + storeTimeoutMicros);
-    if (hold !== undefined) return result;
+    if (end.isLocal) return this.#sendLocally(end);
+    const result = askStore(store, [end.item()], clock.monotonicMicros() + storeTimeoutMicros);
+    if (end.id !== undefined) return result;
     return result instanceof Promise
       ? result.then((late) => this.#orLocally(end, late))
       : this.#orLocally(end, result);
@@ -327,23 +315,15 @@ export class Holds {
     return Array.isArray(local) && local[0]?.hold === 'settled' ? local : result;
   }
 
-  #sendLocally({ item, held }: HoldEnd): TakeResult | Promise<TakeResult> {
-    return askStore(this.#options.local, [{ ...item, onStoreFailure: held.rule.onStoreFailure }], Infinity);
+  #sendLocally(end: HoldEnd): TakeResult | Promise<TakeResult> {
+    const { onStoreFailure } = end.held.rule;
+    return askStore(this.#options.local, [{ ...end.item(), onStoreFailure }], Infinity);
   }
-}
-
-/** Returns the source of an end that weir itself has caused. */
-function ownSource(connection: unknown): EndSource {
-  return { connection, isOwn: () => true };
 }
 
 /** Records the result of a token for a hold. */
 function record(records: HoldRecord[] | undefined, end: HoldRecord): void {
   if (records !== undefined && records.length < MAX_RECORDED_HOLDS) records.push(end);
-}
-
-function hitsOf(hold: TokenHold | undefined): Pick<HoldRecord, 'hits'> {
-  return hold === undefined ? {} : { hits: hold.amount };
 }
 
 /** Resolves when all promises have resolved. Undefined without promises; most requests have one. */

@@ -1,24 +1,29 @@
 import { StorageError, type TakeResult } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import { type HoldId, heldCount } from '../../limiter/holds/hold.js';
+import type { HoldId } from '../../limiter/holds/hold.js';
 import { BackOff } from '../../runtime/back-off.js';
 import { FairCapacity } from '../../runtime/fair-capacity.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
-import type { HoldEnd } from './settle.js';
+import type { HoldEnd } from './hold-end.js';
 
 /**
  * Maximum memory of the ends that are sent or wait, in bytes: of those whose tokens this process or a sibling has
  * made, of those of starts without an answer, and of the others. The last two have the same maximum. Further ones are
  * lost, and their holds expire. See {@link FairCapacity} about the share of one connection.
+ *
+ * The three share nothing, because each kind can be sent without limit by a caller that cannot send the kind before:
+ * tokens need holds that a limit allowed, starts need only a store that hangs, and anyone can invent a token.
  */
 export const MAX_OWN_BYTES = 16 * 1024 * 1024;
 export const MAX_OTHER_BYTES = 8 * 1024 * 1024;
-/** Approximate memory of an end without the name of its bucket, including a token that it refers to. */
-const END_BYTES = 1536;
 /**
- * Maximum work of the ends of a queue that are sent after a pause, see {@link heldCount}. A single end may be more
- * work.
+ * Maximum memory of an end that waits, without the name of its bucket: 100,000 ends need 225 to 290 bytes each, and
+ * numbers above 2^31 another 48. Ends that are in flight need more, which REDIS_MAX_IN_FLIGHT bounds.
  */
+const END_BYTES = 336;
+/** Memory of the rate of a customer, which the end of a window with numbers from a plan refers to. */
+const PLANNED_BYTES = 224;
+/** Maximum work of the ends of a queue that are sent after a pause. A single end may be more work. */
 const MAX_WORK_AFTER_PAUSE = 256;
 /** Maximum number of ends with more work than is left that others pass in one pause. */
 const MAX_PASSED = 256;
@@ -30,54 +35,21 @@ const FAILED_PAUSES = { initialMs: 100, maxMs: 5000 };
  * Returns whether an end that failed may be sent again. The end of the oldest hold may not if the store possibly
  * executed it, because it would settle another hold.
  */
-function mayRepeat({ hold }: HoldEnd, { unsent }: StorageError): boolean {
-  return hold !== undefined || unsent;
-}
-
-/** Where an end comes from. */
-export interface EndSource {
-  /** Identifies the connection of its call. */
-  readonly connection: unknown;
-  /** Returns whether this process, or one with the same key, has made the token of the end. */
-  isOwn(): boolean;
-  /** Whether it ends the hold of a start without an answer, which may not exist. Its caller has no token for it. */
-  readonly isAbandoned?: boolean;
+function mayRepeat({ id }: HoldEnd, { unsent }: StorageError): boolean {
+  return id !== undefined || unsent;
 }
 
 /**
  * What became of an end: the store's answer, `waiting` if it is sent again later, or why it was given up. `repeated`:
  * another end of the same hold is waiting.
  */
-type EndResult = TakeResult | 'waiting' | 'lost' | 'repeated';
-
-/**
- * Receives the results of an end: at most once `waiting`, and then the last one. `hasRun`: the store may have executed
- * an earlier attempt that it did not answer. If no hold is found, that attempt has ended it. Always false for an end
- * whose token may be forged.
- */
-export type Noted = (result: EndResult, hasRun: boolean) => void;
-
-interface LateEnd {
-  readonly end: HoldEnd;
-  readonly source: EndSource;
-  readonly noted: Noted;
-  readonly bytes: number;
-  /** Where {@link bytes} were acquired, and whether they count for the connection. */
-  readonly room: FairCapacity;
-  readonly isContended: boolean;
-  readonly addedMicros: number;
-  /** Whether its hold is in the list of own ends. */
-  isListed: boolean;
-  /** Time at which its hold has expired at the latest, in microseconds of the monotonic clock; 0 before it waits. */
-  untilMicros: number;
-  mayHaveRun: boolean;
-}
+export type EndResult = TakeResult | 'waiting' | 'lost' | 'repeated';
 
 /** Ends that wait, in the order in which they are sent. */
 class LateQueue {
-  readonly own = new Set<LateEnd>();
-  readonly abandoned = new Set<LateEnd>();
-  readonly others = new Set<LateEnd>();
+  readonly #own = new Set<HoldEnd>();
+  readonly #unanswered = new Set<HoldEnd>();
+  readonly #others = new Set<HoldEnd>();
   /** Returns the milliseconds until the next ends are sent. */
   readonly pause: () => number;
   timer: NodeJS.Timeout | undefined;
@@ -89,24 +61,20 @@ class LateQueue {
   }
 
   get size(): number {
-    return this.own.size + this.abandoned.size + this.others.size;
+    return this.#own.size + this.#unanswered.size + this.#others.size;
   }
 
-  add(late: LateEnd): void {
-    if (late.source.isOwn()) this.own.add(late);
-    else if (late.source.isAbandoned === true) this.abandoned.add(late);
-    else this.others.add(late);
+  /** Returns the set that contains an end. */
+  setOf({ source, cause }: HoldEnd): Set<HoldEnd> {
+    if (source.isOwn()) return this.#own;
+    return cause === 'unanswered' ? this.#unanswered : this.#others;
   }
 
-  delete(late: LateEnd): void {
-    if (!this.own.delete(late) && !this.abandoned.delete(late)) this.others.delete(late);
-  }
-
-  /** Yields the ends whose tokens are not forged, those of abandoned starts, and then the others. */
-  *[Symbol.iterator](): Generator<LateEnd, void> {
-    yield* this.own;
-    yield* this.abandoned;
-    yield* this.others;
+  /** Yields the ends whose tokens are not forged, those of starts without an answer, and then the others. */
+  *[Symbol.iterator](): Generator<HoldEnd, void> {
+    yield* this.#own;
+    yield* this.#unanswered;
+    yield* this.#others;
   }
 }
 
@@ -120,36 +88,43 @@ class LateQueue {
 export class LateEnds {
   readonly #clock: Clock;
   readonly #send: (end: HoldEnd) => TakeResult | Promise<TakeResult>;
+  readonly #report: (end: HoldEnd, result: EndResult) => void;
   readonly #pauses = new BackOff(FAILED_PAUSES);
   readonly #failed = new LateQueue(() => this.#pauses.next());
   readonly #deferred = new LateQueue(() => DEFERRED_PAUSE_MS);
   readonly #idle = new IdleWait(() => this.#count === 0);
   readonly #ownRoom = new FairCapacity(MAX_OWN_BYTES);
   readonly #otherRoom = new FairCapacity(MAX_OTHER_BYTES);
-  readonly #abandonedRoom = new FairCapacity(MAX_OTHER_BYTES);
-  /** Holds with an own end that waits or has its memory in {@link #ownRoom}, so that repeated tokens need none. */
-  readonly #ownIds = new Set<HoldId>();
+  readonly #unansweredRoom = new FairCapacity(MAX_OTHER_BYTES);
+  /** Own ends that wait or have their memory in {@link #ownRoom}, so that repeated tokens need none. */
+  readonly #listed = new Map<HoldId, HoldEnd>();
   #sent = 0;
 
-  /** `send` sends an end to its store. */
-  constructor(clock: Clock, send: (end: HoldEnd) => TakeResult | Promise<TakeResult>) {
+  /**
+   * `send` sends an end to its store. `report` receives the results of each end: at most once `waiting`, and then the
+   * last one.
+   */
+  constructor(
+    clock: Clock,
+    send: (end: HoldEnd) => TakeResult | Promise<TakeResult>,
+    report: (end: HoldEnd, result: EndResult) => void,
+  ) {
     this.#clock = clock;
     this.#send = send;
+    this.#report = report;
   }
 
   /**
    * Sends an end, and repeats it if it fails. Returns a promise that resolves after the first attempt; undefined if
    * nothing is awaited.
    */
-  add(end: HoldEnd, source: EndSource, noted: Noted): Promise<void> | undefined {
-    const late = this.#admit(end, source, noted);
-    return late === undefined ? undefined : this.#try(late);
+  add(end: HoldEnd): Promise<void> | undefined {
+    return this.#admit(end) ? this.#try(end) : undefined;
   }
 
   /** Like {@link add}, but sends the end after those that were deferred before, so slowly that they delay no caller. */
-  defer(end: HoldEnd, source: EndSource, noted: Noted): undefined {
-    const late = this.#admit(end, source, noted);
-    if (late !== undefined) this.#wait(this.#deferred, late);
+  defer(end: HoldEnd): undefined {
+    if (this.#admit(end)) this.#wait(this.#deferred, end);
     return undefined;
   }
 
@@ -162,7 +137,7 @@ export class LateEnds {
     await this.#idle.wait(graceMs);
     const lost = this.#count;
     for (const queue of [this.#failed, this.#deferred]) {
-      for (const late of queue) this.#giveUp(queue, late);
+      for (const end of queue) this.#giveUp(queue, end);
     }
     return lost;
   }
@@ -173,82 +148,80 @@ export class LateEnds {
   }
 
   /**
-   * Returns undefined if there is no room. Checks the mark of a token only while many ends wait, because the hash costs
-   * as much as the rest.
+   * Returns whether there is room for an end. Checks the mark of a token only while many ends wait, because the hash
+   * costs as much as the rest.
    */
-  #admit(end: HoldEnd, source: EndSource, noted: Noted): LateEnd | undefined {
-    const bytes = END_BYTES + end.item.key.length;
+  #admit(end: HoldEnd): boolean {
+    const bytes = bytesOf(end);
     const isBusy = 2 * this.#otherRoom.used >= MAX_OTHER_BYTES;
-    const ofToken = isBusy && source.isOwn() ? this.#ownRoom : this.#otherRoom;
-    const room = source.isAbandoned === true ? this.#abandonedRoom : ofToken;
-    if (!room.canAcquire(bytes, source.connection)) {
-      noted('lost', false);
-      return undefined;
+    const ofToken = isBusy && end.source.isOwn() ? this.#ownRoom : this.#otherRoom;
+    const room = end.cause === 'unanswered' ? this.#unansweredRoom : ofToken;
+    if (room === this.#ownRoom && !this.#list(end)) {
+      this.#report(end, 'repeated');
+      return false;
     }
-    const isListed = room === this.#ownRoom;
-    if (isListed && !this.#list(end)) {
-      noted('repeated', false);
-      return undefined;
+    if (!room.canAcquire(bytes, end.connection)) {
+      this.#finish(end, 'lost');
+      return false;
     }
-    const isContended = room.acquire(bytes, source.connection);
-    const addedMicros = this.#clock.monotonicMicros();
-    const times = { addedMicros, untilMicros: 0 };
-    return { end, source, noted, bytes, room, isContended, isListed, ...times, mayHaveRun: false };
+    end.room = room;
+    // Other ends do not keep their connections, which may close, in memory.
+    if (!room.acquire(bytes, end.connection)) end.connection = undefined;
+    end.addedMicros = this.#clock.monotonicMicros();
+    return true;
   }
 
-  /** Adds an own end to the list. Returns false if the list has another end of the same hold. */
-  #list({ hold }: HoldEnd): boolean {
-    if (hold === undefined) return true;
-    if (this.#ownIds.has(hold.id)) return false;
-    this.#ownIds.add(hold.id);
+  /** Lists an own end. Returns false if the list has another end of the same hold. */
+  #list(end: HoldEnd): boolean {
+    const listed = end.id === undefined ? end : this.#listed.get(end.id);
+    if (listed !== undefined) return listed === end;
+    end.dropToken();
+    this.#listed.set(end.id as HoldId, end);
     return true;
   }
 
   /** Sends an end. Returns undefined if the store answers at once. */
-  #try(late: LateEnd): Promise<void> | undefined {
+  #try(end: HoldEnd): Promise<void> | undefined {
     this.#sent++;
-    const result = this.#send(late.end);
-    if (result instanceof Promise) return result.then((answer) => this.#answered(late, answer));
-    this.#answered(late, result);
+    const result = this.#send(end);
+    if (result instanceof Promise) return result.then((answer) => this.#answered(end, answer));
+    this.#answered(end, result);
     return undefined;
   }
 
-  #answered(late: LateEnd, result: TakeResult): void {
+  #answered(end: HoldEnd, result: TakeResult): void {
     this.#sent--;
-    if (result instanceof StorageError && mayRepeat(late.end, result)) {
-      late.mayHaveRun ||= !result.unsent;
-      this.#wait(this.#failed, late);
+    if (result instanceof StorageError && mayRepeat(end, result)) {
+      this.#wait(this.#failed, end);
     } else if (result instanceof StorageError) {
-      this.#finish(late, 'lost');
+      this.#finish(end, 'lost');
     } else {
       this.#endLongPause();
-      this.#finish(late, result);
+      this.#finish(end, result);
     }
     this.#idle.check();
   }
 
   /** Reports the last result of an end, and releases its memory. */
-  #finish(late: LateEnd, result: EndResult): void {
-    const { end, source, noted, bytes, room, isContended, mayHaveRun } = late;
-    room.release(bytes, isContended ? [[source.connection, bytes]] : undefined);
-    if (late.isListed && end.hold !== undefined) this.#ownIds.delete(end.hold.id);
-    noted(result, mayHaveRun && source.isOwn());
+  #finish(end: HoldEnd, result: EndResult): void {
+    const bytes = bytesOf(end);
+    end.room?.release(bytes, end.connection === undefined ? undefined : [[end.connection, bytes]]);
+    if (end.id !== undefined && this.#listed.get(end.id) === end) this.#listed.delete(end.id);
+    this.#report(end, result);
   }
 
-  #wait(queue: LateQueue, late: LateEnd): void {
-    const { end, source, noted } = late;
-    if (late.untilMicros === 0) {
-      if (!late.isListed && source.isOwn()) {
-        if (!this.#list(end)) {
-          this.#finish(late, 'repeated');
-          return;
-        }
-        late.isListed = true;
+  #wait(queue: LateQueue, end: HoldEnd): void {
+    if (!end.hasWaited) {
+      const isOwn = end.source.isOwn();
+      if (isOwn && !this.#list(end)) {
+        this.#finish(end, 'repeated');
+        return;
       }
-      late.untilMicros = late.addedMicros + lifetimeOf(late) * 1000;
-      noted('waiting', false);
+      if (!isOwn) end.dropToken();
+      end.hasWaited = true;
+      this.#report(end, 'waiting');
     }
-    queue.add(late);
+    queue.setOf(end).add(end);
     this.#sendAfterPause(queue);
   }
 
@@ -275,33 +248,40 @@ export class LateEnds {
   /** Sends the next ends. Those with little work pass those with more work than is left. */
   #sendFrom(queue: LateQueue): void {
     const nowMicros = this.#clock.monotonicMicros();
-    const next: LateEnd[] = [];
+    const next: HoldEnd[] = [];
     let work = 0;
     let passed = 0;
-    for (const late of queue) {
-      const cost = heldCount(late.end.item);
-      if (late.untilMicros <= nowMicros) this.#giveUp(queue, late);
+    for (const end of queue) {
+      const { work: cost } = end;
+      if (end.addedMicros + lifetimeOf(end) * 1000 <= nowMicros) this.#giveUp(queue, end);
       else if (work >= MAX_WORK_AFTER_PAUSE || passed >= MAX_PASSED) break;
       else if (work > 0 && work + cost > MAX_WORK_AFTER_PAUSE) passed++;
       else {
         work += cost;
-        queue.delete(late);
-        next.push(late);
+        queue.setOf(end).delete(end);
+        next.push(end);
       }
     }
-    for (const late of next) void this.#try(late);
+    for (const end of next) void this.#try(end);
     this.#idle.check();
   }
 
-  #giveUp(queue: LateQueue, late: LateEnd): void {
-    queue.delete(late);
-    this.#finish(late, 'lost');
+  #giveUp(queue: LateQueue, end: HoldEnd): void {
+    queue.setOf(end).delete(end);
+    this.#finish(end, 'lost');
   }
 }
 
+/** Returns the memory of an end that waits. A character that is not ASCII may double the memory of a name. */
+function bytesOf({ key, held: { rule, rate } }: HoldEnd): number {
+  const name = Buffer.byteLength(key) === key.length ? key.length : 2 * key.length;
+  const isPlanned = rule.plan !== undefined && rate.kind !== 'concurrency';
+  return END_BYTES + name + (isPlanned ? PLANNED_BYTES : 0);
+}
+
 /** Returns the maximum lifetime of the hold of an end, in milliseconds. Nobody can invent a longer one. */
-function lifetimeOf({ end: { hold, held }, source }: LateEnd): number {
+function lifetimeOf({ id, lifetimeMillis, held, source }: HoldEnd): number {
   const usual = held.rule.hold?.expiresAfterMillis ?? 0;
-  if (hold === undefined) return usual;
-  return source.isOwn() ? hold.lifetimeMillis : Math.min(hold.lifetimeMillis, usual);
+  if (id === undefined) return usual;
+  return source.isOwn() ? lifetimeMillis : Math.min(lifetimeMillis, usual);
 }

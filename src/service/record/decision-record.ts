@@ -44,7 +44,7 @@ export type UndecidedReason = 'unknown_domain' | 'match_budget_exceeded' | Given
  * - `unknown`: there is no such hold.
  * - `malformed`: the entry is not a hold token.
  * - `waiting`: the store was unavailable, so weir tries again.
- * - `lost`: the reply of the store was lost, and weir does not try again, because it could settle another hold.
+ * - `lost`: weir does not try again, because too many ends wait, or because a repeated end could settle another hold.
  */
 export type HoldEvent = HoldEffect | 'malformed' | 'waiting' | 'lost';
 

@@ -1,10 +1,10 @@
-import { StorageError } from '../../../limiter/bucket-store.js';
+import { StorageError, type TakeItem } from '../../../limiter/bucket-store.js';
 import { heldCount, MAX_SLOTS_PER_ITEM, type Settlement } from '../../../limiter/holds/hold.js';
 import { MAX_LISTED_HOLDS, storedCount } from '../../../limiter/holds/hold-book.js';
 import { quantity } from '../../../quantity.js';
 import { turn } from '../../../runtime/turns.js';
 import { heldRule } from '../../../service/holds/held-rules.js';
-import { type HoldEnd, holdEnd } from '../../../service/holds/settle.js';
+import { settlementItem } from '../../../service/holds/hold-end.js';
 import type { ShownBucket } from '../messages.js';
 import { changeFailed, type QuestionContext } from '../question-context.js';
 import { type HeldLimit, settlementOfStored } from './shown-holds.js';
@@ -134,22 +134,17 @@ async function settle(
   { store, clock, counts }: QuestionContext,
   domain: string,
 ): Promise<Released> {
-  const { key, tagLength } = take;
-  const held = heldRule(rule);
-  const place = { key, tagLength, suffix: rule.bucketSuffix, rule: rule.digest, isLocal: false };
+  const { rate } = heldRule(rule);
   let count = 0;
-  const ends = settlements.map(({ freesUnknown = false, ...values }) =>
-    holdEnd(held, { ...values, ...place, freesUnknown }, 0),
-  );
-  for (const part of partsOf(ends)) {
-    const items = part.map(({ item }) => item);
+  const all = settlements.map((hold) => ({ ...settlementItem(take, rate, hold, 0), settles: hold }));
+  for (const items of partsOf(all)) {
     const deadlineMicros = clock.monotonicMicros() + store.timeoutMicros;
     const result = await store.buckets.take(items, deadlineMicros, store);
     if (result instanceof StorageError) return { count, isPartial: false, failure: result };
     for (const [i, { hold }] of result.entries()) {
       if (hold !== 'settled') continue;
       count++;
-      counts.released(domain, rule.path, part[i]?.hold?.amount ?? 0);
+      counts.released(domain, rule.path, items[i]?.settles.amount ?? 0);
     }
     await turn();
   }
@@ -157,18 +152,18 @@ async function settle(
 }
 
 /** Divides ends of holds into parts that a store settles in a short time. */
-function partsOf(ends: readonly HoldEnd[]): readonly (readonly HoldEnd[])[] {
-  const parts: HoldEnd[][] = [];
-  let part: HoldEnd[] = [];
+function partsOf<T extends TakeItem>(items: readonly T[]): readonly (readonly T[])[] {
+  const parts: T[][] = [];
+  let part: T[] = [];
   let work = 0;
-  for (const end of ends) {
-    const more = heldCount(end.item);
+  for (const item of items) {
+    const more = heldCount(item);
     if (part.length === 0 || part.length === HOLDS_PER_TAKE || work + more > WORK_PER_TAKE) {
       part = [];
       work = 0;
       parts.push(part);
     }
-    part.push(end);
+    part.push(item);
     work += more;
   }
   return parts;

@@ -61,22 +61,56 @@ test('a settlement after the hold has expired, and another text, count as tokens
   expect(counted(() => decider.answer([descriptor(['hold=guess'])]))).toEqual(['d malformed token']);
 });
 
-test('an end that the store executes without an answer counts as settled when it is repeated', async () => {
+/** Lets the store execute calls without an answer while `isSilent`. */
+function silenceStore(): { isSilent: boolean } {
   const { store } = decider.options;
-  let isSilent = false;
+  const state = { isSilent: false };
   const lossy: BucketStore = {
     take: (items, deadlineMicros) => {
       const result = store.take(items, deadlineMicros);
-      return isSilent ? new StorageError('timeout', 'no answer in time') : result;
+      return state.isSilent ? new StorageError('timeout', 'no answer in time') : result;
     },
     close: async () => {},
   };
   decider = new Decider(POLICY, { store: lossy });
-  const token = start('llm=a');
-  isSilent = true;
+  return state;
+}
+
+/** Returns what is counted for the end of a token whose first attempt gets no answer. */
+async function countedWithoutAnswer(state: { isSilent: boolean }, token: string): Promise<readonly string[]> {
+  state.isSilent = true;
   expect(counted(() => decider.answer([descriptor([`hold=${token}`], { hitsAddend: 25 })]))).toEqual([]);
-  isSilent = false;
+  state.isSilent = false;
   const told = () => decider.observer.told.filter((one) => /settled|token$/.test(one));
   await waitFor('the repeated ends', () => told().length === 2);
-  expect(told()).toEqual(['d llm[streams] settled 1 used 1', 'd llm[tokens] settled 10 used 25']);
+  return told();
+}
+
+test('a token of a hold that has ended never counts as settled, also without an answer', async () => {
+  const state = silenceStore();
+  const token = start('llm=a');
+  expect(counted(() => decider.answer([descriptor([`hold=${token}`])]))).toHaveLength(2);
+  expect(await countedWithoutAnswer(state, token)).toEqual(['d unknown token', 'd unknown token']);
+});
+
+test('an end that the store executes without an answer does not count as settled, but ends the hold', async () => {
+  const state = silenceStore();
+  const token = start('llm=a');
+  expect(await countedWithoutAnswer(state, token)).toEqual(['d unknown token', 'd unknown token']);
+  expect(counted(() => start('llm=a'))).toEqual(['d llm[streams] placed 1', 'd llm[tokens] placed 10']);
+});
+
+test('ends that are given up count as lost, those of invented tokens as unverified', async () => {
+  const down = new StorageError('breaker_open', 'Redis is down', { unsent: true });
+  const { store } = decider.options;
+  let isDown = false;
+  const take: BucketStore['take'] = (items, deadline) => (isDown ? down : store.take(items, deadline));
+  decider = new Decider(POLICY, { store: { take, close: async () => {} } });
+  const token = start('tried=a');
+  isDown = true;
+  for (const text of [token, `h${'x'.repeat(22)}${token.slice(23)}`])
+    decider.answer([descriptor([`hold=${text}`])]);
+  decider.observer.told.length = 0;
+  expect(await decider.service.drainHolds(0)).toBe(2);
+  expect(decider.observer.told).toEqual(['d tried settlement lost', 'd unverified token']);
 });

@@ -8,11 +8,11 @@ import {
   decodeToken,
   encodeToken,
   HOLDS_THAT_FIT,
-  isOwnToken,
   MAX_TOKEN_CHARACTERS,
   maxTokenLength,
   type PlacedHold,
   type TokenHold,
+  TokenSource,
 } from '../../../../src/service/holds/hold-token.js';
 import { expectEqual } from '../../../support/assert/quick-expect.js';
 import { runs } from '../../../support/assert/runs.js';
@@ -173,14 +173,14 @@ test('a token that is too long is not decoded', () => {
 test('a process recognizes its own tokens, and those of processes with the same key', () => {
   const [one, other, third] = [new HoldMarks(), new HoldMarks(), new HoldMarks()];
   const earlier = encodeToken([PLAIN], other);
-  expect(isOwnToken(earlier, other)).toBe(true);
-  expect(isOwnToken(earlier, one)).toBe(false);
+  expect(new TokenSource(earlier, other).isOwn()).toBe(true);
+  expect(new TokenSource(earlier, one).isOwn()).toBe(false);
   other.use(one.key);
   const token = encodeToken([PLAIN], one);
-  for (const known of [token, earlier]) expect(isOwnToken(known, other)).toBe(true);
-  expect(isOwnToken(token, third)).toBe(false);
+  for (const known of [token, earlier]) expect(new TokenSource(known, other).isOwn()).toBe(true);
+  expect(new TokenSource(token, third).isOwn()).toBe(false);
   for (const changed of [`${token}x`, token.replace('k1.', 'k2.'), firstEditionToken(PLAIN), '', 'h'])
-    expect(isOwnToken(changed, one)).toBe(false);
+    expect(new TokenSource(changed, one).isOwn()).toBe(false);
 });
 
 test('ids are distinct', () => {

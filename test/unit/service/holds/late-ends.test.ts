@@ -1,53 +1,68 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../../../src/limiter/bucket-store.js';
+import type { Clock } from '../../../../src/limiter/clock.js';
 import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
+import { NOT_OWN as FORGED, HoldEnd, OWN, oldestHold } from '../../../../src/service/holds/hold-end.js';
 import {
-  type EndSource,
+  type EndResult,
   LateEnds,
   MAX_OTHER_BYTES,
   MAX_OWN_BYTES,
 } from '../../../../src/service/holds/late-ends.js';
-import type { HoldEnd } from '../../../../src/service/holds/settle.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const FAILED = new StorageError('timeout', 'no answer in time');
 const ANSWERED: TakeResult = [];
 
-const OWN: EndSource = { connection: 1, isOwn: () => true };
-const FORGED: EndSource = { connection: 1, isOwn: () => false };
+type Receive = (result: EndResult) => void;
 const ignored = (): void => {};
 
-let ids = 0;
+/** Sends ends, and passes their results to a function for each of them. */
+class Ends {
+  readonly late: LateEnds;
+  readonly #receivers = new WeakMap<HoldEnd, Receive>();
 
-function endOf(key: string, amount = 1): HoldEnd {
-  const hold = {
-    key,
-    tagLength: 1,
-    suffix: '',
-    id: String(++ids).padStart(24, '0'),
-    amount,
-    lifetimeMillis: 1000,
-    fullMicros: 0,
-    rule: '0000001',
-    isLocal: false,
-    freesUnknown: false,
-  };
-  const item = {
-    key,
-    tagLength: 1,
-    rate: concurrencyRate(1),
-    hits: 1,
-    refund: true,
-    enforcement: 'observe' as const,
-    settles: hold,
-  };
-  const held = { rule: { hold: { expiresAfterMillis: 1000 } } } as unknown as HoldEnd['held'];
-  return { item, hold, held, used: 1 };
+  constructor(clock: Clock, send: (end: HoldEnd) => TakeResult | Promise<TakeResult>) {
+    this.late = new LateEnds(clock, send, (end, result) => this.#receivers.get(end)?.(result));
+  }
+
+  add(end: HoldEnd, receive: Receive): void {
+    this.#receivers.set(end, receive);
+    void this.late.add(end);
+  }
+
+  defer(end: HoldEnd, receive: Receive): void {
+    this.#receivers.set(end, receive);
+    this.late.defer(end);
+  }
+}
+
+const held = {
+  rule: { hold: { expiresAfterMillis: 1000 } },
+  rate: concurrencyRate(1),
+} as unknown as HoldEnd['held'];
+const COMMON = { domain: 'd', held, used: undefined, cause: 'request' as const };
+
+let ids = 0;
+const nextId = (): string => String(++ids).padStart(24, '0');
+
+/** Returns the end of a hold in the bucket `key`. */
+function endOf(
+  key: string,
+  source = OWN,
+  { connection = 1 as unknown, amount = 1, lifetimeMillis = 1000, id = nextId(), isUnanswered = false } = {},
+): HoldEnd {
+  const hold = { key, tagLength: 1, id, amount, lifetimeMillis, fullMicros: 0 };
+  const cause = isUnanswered ? 'unanswered' : 'request';
+  return new HoldEnd(
+    { ...hold, isLocal: false, freesUnknown: false },
+    { ...COMMON, source, connection, cause },
+  );
 }
 
 /** Returns a promise of the last result of an end, and the function that receives the results. */
-function noted(): [Promise<unknown>, (result: unknown) => void] {
-  let resolveIt: (result: unknown) => void = () => {};
+function noted(): [Promise<unknown>, Receive] {
+  let resolveIt: Receive = () => {};
   const last = new Promise<unknown>((resolve) => {
     resolveIt = resolve;
   });
@@ -56,9 +71,9 @@ function noted(): [Promise<unknown>, (result: unknown) => void] {
 
 test('repeats an end until the store answers', async () => {
   let failures = 3;
-  const late = new LateEnds(new FakeClock(), () => (failures-- > 0 ? FAILED : ANSWERED));
+  const late = new Ends(new FakeClock(), () => (failures-- > 0 ? FAILED : ANSWERED));
   const [result, receive] = noted();
-  void late.add(endOf('a'), OWN, receive);
+  late.add(endOf('a'), receive);
   expect(await result).toBe(ANSWERED);
   expect(failures).toBe(-1);
 });
@@ -66,13 +81,13 @@ test('repeats an end until the store answers', async () => {
 test('gives up an end when its hold has expired', async () => {
   const clock = new FakeClock();
   let calls = 0;
-  const late = new LateEnds(clock, () => {
+  const late = new Ends(clock, () => {
     calls++;
     clock.advance(600_000);
     return FAILED;
   });
   const [result, receive] = noted();
-  void late.add(endOf('a'), OWN, receive);
+  late.add(endOf('a'), receive);
   expect(await result).toBe('lost');
   expect(calls).toBe(2);
 });
@@ -80,71 +95,91 @@ test('gives up an end when its hold has expired', async () => {
 test('repeats an end of the oldest hold only if the store has certainly not received it', async () => {
   const unsent = new StorageError('disconnected', 'no connection', { unsent: true });
   const results = [unsent, unsent, FAILED, ANSWERED];
-  const late = new LateEnds(new FakeClock(), () => results.shift() as TakeResult);
+  const late = new Ends(new FakeClock(), () => results.shift() as TakeResult);
   const [result, receive] = noted();
-  void late.add({ ...endOf('a'), hold: undefined }, FORGED, receive);
+  late.add(new HoldEnd(oldestHold(endOf('a')), { ...COMMON, source: FORGED, connection: 1 }), receive);
   expect(await result).toBe('lost');
   expect(results).toEqual([ANSWERED]);
 });
 
 test('a store that hangs delays no other ends', async () => {
-  const late = new LateEnds(new FakeClock(), ({ item }) =>
-    item.key === 'hangs' ? new Promise(() => {}) : ANSWERED,
-  );
-  void late.add(endOf('hangs'), OWN, ignored);
+  const late = new Ends(new FakeClock(), ({ key }) => (key === 'hangs' ? new Promise(() => {}) : ANSWERED));
+  late.add(endOf('hangs'), ignored);
   const [result, receive] = noted();
-  void late.add(endOf('a'), OWN, receive);
+  late.add(endOf('a'), receive);
   expect(await result).toBe(ANSWERED);
 });
 
 describe('while the store hangs', () => {
+  /** A usual length of the name of a bucket. */
+  const NAME = 'x'.repeat(64);
   /** Adds ends until one is lost. Returns the number of the others. */
-  function fill(late: LateEnds, source: EndSource): number {
+  function fill(late: Ends, source = OWN, options: Parameters<typeof endOf>[2] = {}): number {
     const lost: unknown[] = [];
     for (let count = 0; ; count++) {
-      void late.add(endOf('a'), source, (result) => lost.push(result));
+      late.add(endOf(NAME, source, options), (result) => lost.push(result));
       if (lost.length === 0) continue;
       expect(lost).toEqual(['lost']);
       return count;
     }
   }
-  const hanging = (): LateEnds => new LateEnds(new FakeClock(), () => new Promise(() => {}));
+  const hanging = (): Ends => new Ends(new FakeClock(), () => new Promise(() => {}));
 
   test('keeps ends up to a number of bytes, with room for other connections and for own tokens', () => {
     const late = hanging();
     const forged = fill(late, FORGED);
-    expect(forged).toBeGreaterThan(2000);
-    expect(forged * 1536).toBeLessThan(MAX_OTHER_BYTES);
-    expect(fill(late, { ...FORGED, connection: 2 })).toBeGreaterThan(100);
-    const own = fill(late, OWN);
-    expect(own).toBeGreaterThan(4000);
-    expect(own * 1536).toBeLessThan(MAX_OWN_BYTES);
-    expect(fill(late, { ...OWN, connection: 2 })).toBeGreaterThan(1000);
+    expect(forged).toBeGreaterThan(12_000);
+    expect(forged * 300).toBeLessThan(MAX_OTHER_BYTES);
+    expect(fill(late, FORGED, { connection: 2 })).toBeGreaterThan(400);
+    const own = fill(late);
+    expect(own).toBeGreaterThan(25_000);
+    expect(own * 300).toBeLessThan(MAX_OWN_BYTES);
+    expect(fill(late, OWN, { connection: 2 })).toBeGreaterThan(3500);
     expect(fill(late, FORGED)).toBe(0);
+  });
+
+  test('the tokens of 24,000 holds of one caller leave room for others on its connection', () => {
+    const late = hanging();
+    const told: unknown[] = [];
+    for (let i = 0; i < 24_200; i++) late.add(endOf(NAME), (result) => told.push(result));
+    expect(told).toEqual([]);
   });
 
   test('a token that is sent again and again takes no memory from others', () => {
     const late = hanging();
     fill(late, FORGED);
-    const end = endOf('a');
+    const id = nextId();
     const told: unknown[] = [];
-    for (let i = 0; i < 20_000; i++) void late.add(end, OWN, (result) => told.push(result));
+    for (let i = 0; i < 20_000; i++) late.add(endOf(NAME, OWN, { id }), (result) => told.push(result));
     expect(new Set(told)).toEqual(new Set(['repeated']));
     expect(told).toHaveLength(19_999);
-    expect(fill(late, OWN)).toBeGreaterThan(4000);
+    expect(fill(late)).toBeGreaterThan(25_000);
+    late.add(endOf(NAME, OWN, { id }), (result) => told.push(result));
+    expect(told.slice(19_999)).toEqual(['repeated']);
   });
 
   test('starts without an answer and tokens take no memory from each other', () => {
     const late = hanging();
-    const abandoned = { ...FORGED, isAbandoned: true };
     const first = fill(late, FORGED);
-    expect(fill(late, abandoned)).toBe(first);
-    expect(fill(late, OWN)).toBeGreaterThan(4000);
+    expect(fill(late, FORGED, { isUnanswered: true })).toBe(first);
+    expect(fill(late)).toBeGreaterThan(25_000);
+  });
+
+  test('a character that is not ASCII counts twice in a name', () => {
+    const counts = ['x', '\u4e00'].map((end) => {
+      const late = hanging();
+      const lost: unknown[] = [];
+      let count = 0;
+      for (; lost.length === 0; count++)
+        late.add(endOf('x'.repeat(999) + end, FORGED), (result) => lost.push(result));
+      return count;
+    });
+    expect(counts[0]).toBeGreaterThan(1.5 * (counts[1] as number));
   });
 
   test('releases the memory of ends that were answered', async () => {
     const answers: ((answer: TakeResult) => void)[] = [];
-    const late = new LateEnds(new FakeClock(), () => new Promise((resolve) => answers.push(resolve)));
+    const late = new Ends(new FakeClock(), () => new Promise((resolve) => answers.push(resolve)));
     const first = fill(late, FORGED);
     for (const answer of answers.splice(0)) answer(ANSWERED);
     await new Promise((resolve) => setImmediate(resolve));
@@ -157,12 +192,12 @@ test('ends with own tokens go before all others', async () => {
   try {
     const sent: string[] = [];
     let answer: TakeResult = FAILED;
-    const late = new LateEnds(new FakeClock(), ({ item }) => {
-      if (answer === ANSWERED) sent.push(item.key);
+    const late = new Ends(new FakeClock(), ({ key }) => {
+      if (answer === ANSWERED) sent.push(key);
       return answer;
     });
-    for (let i = 0; i < 300; i++) void late.add(endOf('forged', 1000), FORGED, ignored);
-    for (let i = 0; i < 10; i++) void late.add(endOf('own'), OWN, ignored);
+    for (let i = 0; i < 300; i++) late.add(endOf('forged', FORGED, { amount: 1000 }), ignored);
+    for (let i = 0; i < 10; i++) late.add(endOf('own'), ignored);
     answer = ANSWERED;
     await jest.advanceTimersByTimeAsync(100);
     expect(sent).toEqual(Array.from({ length: 10 }, () => 'own'));
@@ -175,13 +210,13 @@ test('an end with little work passes ends with much work', async () => {
   jest.useFakeTimers();
   try {
     const sent: string[] = [];
-    const late = new LateEnds(new FakeClock(), ({ item }) => {
-      sent.push(item.key);
+    const late = new Ends(new FakeClock(), ({ key }) => {
+      sent.push(key);
       return ANSWERED;
     });
-    for (let i = 0; i < 3; i++) late.defer(endOf('large', 1000), OWN, ignored);
-    late.defer(endOf('medium', 200), OWN, ignored);
-    late.defer(endOf('small'), OWN, ignored);
+    for (let i = 0; i < 3; i++) late.defer(endOf('large', OWN, { amount: 1000 }), ignored);
+    late.defer(endOf('medium', OWN, { amount: 200 }), ignored);
+    late.defer(endOf('small'), ignored);
     await jest.advanceTimersByTimeAsync(10);
     expect(sent).toEqual(['large']);
     await jest.advanceTimersByTimeAsync(30);
@@ -191,33 +226,21 @@ test('an end with little work passes ends with much work', async () => {
   }
 });
 
-test.each([
-  ['own', OWN, true],
-  ['forged', FORGED, false],
-])('an %s end that finds no hold after an attempt without an answer', async (_name, source, hasRun) => {
-  const results: TakeResult[] = [FAILED, ANSWERED];
-  const late = new LateEnds(new FakeClock(), () => results.shift() as TakeResult);
-  const told = await new Promise((resolve) => {
-    void late.add(endOf('a'), source, (result, ran) => result !== 'waiting' && resolve([result, ran]));
-  });
-  expect(told).toEqual([ANSWERED, hasRun]);
-});
-
 test('a repeated own token needs no memory, and a forged end does not replace another one', async () => {
   jest.useFakeTimers();
   try {
     let answer: TakeResult = FAILED;
-    const late = new LateEnds(new FakeClock(), () => answer);
+    const late = new Ends(new FakeClock(), () => answer);
     const told: unknown[] = [];
-    const end = endOf('a');
-    void late.add(end, FORGED, (result) => told.push(result));
-    for (let i = 0; i < 3; i++) void late.add(end, OWN, (result) => told.push(result));
+    const id = nextId();
+    late.add(endOf('a', FORGED, { id }), (result) => told.push(result));
+    for (let i = 0; i < 3; i++) late.add(endOf('a', OWN, { id }), (result) => told.push(result));
     expect(told).toEqual(['waiting', 'waiting', 'repeated', 'repeated']);
     answer = ANSWERED;
     await jest.advanceTimersByTimeAsync(100);
     expect(told.slice(4)).toEqual([ANSWERED, ANSWERED]);
     answer = FAILED;
-    void late.add(end, OWN, (result) => told.push(result));
+    late.add(endOf('a', OWN, { id }), (result) => told.push(result));
     expect(told.at(-1)).toBe('waiting');
   } finally {
     jest.useRealTimers();
@@ -227,15 +250,13 @@ test('a repeated own token needs no memory, and a forged end does not replace an
 test('nobody can invent a long lifetime', async () => {
   const clock = new FakeClock();
   let calls = 0;
-  const late = new LateEnds(clock, () => {
+  const late = new Ends(clock, () => {
     calls++;
     clock.advance(600_000);
     return FAILED;
   });
-  const end = endOf('a');
   const [result, receive] = noted();
-  const hold = { ...end.hold, lifetimeMillis: 0xffff_ffff } as HoldEnd['hold'];
-  void late.add({ ...end, hold }, FORGED, receive);
+  late.add(endOf('a', FORGED, { lifetimeMillis: 0xffff_ffff }), receive);
   expect(await result).toBe('lost');
   expect(calls).toBe(2);
 });
@@ -245,13 +266,12 @@ test('many ends that fail are repeated after growing pauses', async () => {
   try {
     let calls = 0;
     let answer: TakeResult = FAILED;
-    const late = new LateEnds(new FakeClock(), () => {
+    const late = new Ends(new FakeClock(), () => {
       calls++;
       return answer;
     });
     let answered = 0;
-    for (let i = 0; i < 1000; i++)
-      void late.add(endOf('a'), OWN, (result) => result !== 'waiting' && answered++);
+    for (let i = 0; i < 1000; i++) late.add(endOf('a'), (result) => result !== 'waiting' && answered++);
     // After 100, 300, 700 and 1,500 ms.
     await jest.advanceTimersByTimeAsync(3000);
     expect(calls).toBe(1000 + 4 * 256);
@@ -267,10 +287,9 @@ test('many ends that wait are sent soon after the store answers again', async ()
   jest.useFakeTimers();
   try {
     let answer: TakeResult = FAILED;
-    const late = new LateEnds(new FakeClock(), () => answer);
+    const late = new Ends(new FakeClock(), () => answer);
     let answered = 0;
-    for (let i = 0; i < 5000; i++)
-      void late.add(endOf('a'), OWN, (result) => result !== 'waiting' && answered++);
+    for (let i = 0; i < 5000; i++) late.add(endOf('a'), (result) => result !== 'waiting' && answered++);
     await jest.advanceTimersByTimeAsync(1000);
     answer = ANSWERED;
     // A pause of at most 800 ms, and 20 pauses of 100 ms.
@@ -285,14 +304,14 @@ test('ends that fail are repeated while other ends succeed', async () => {
   jest.useFakeTimers();
   try {
     let calls = 0;
-    const late = new LateEnds(new FakeClock(), ({ item }) => {
-      if (item.key !== 'waits') return item.key === 'fails' ? FAILED : ANSWERED;
+    const late = new Ends(new FakeClock(), ({ key }) => {
+      if (key !== 'waits') return key === 'fails' ? FAILED : ANSWERED;
       return calls++ === 0 ? FAILED : ANSWERED;
     });
-    void late.add(endOf('waits'), OWN, ignored);
+    late.add(endOf('waits'), ignored);
     for (let i = 0; i < 20; i++) {
-      void late.add(endOf('fails'), OWN, ignored);
-      void late.add(endOf('succeeds'), OWN, ignored);
+      late.add(endOf('fails'), ignored);
+      late.add(endOf('succeeds'), ignored);
       await jest.advanceTimersByTimeAsync(50);
     }
     expect(calls).toBe(2);
@@ -302,10 +321,10 @@ test('ends that fail are repeated while other ends succeed', async () => {
 });
 
 test('deferred ends are sent while many others fail', async () => {
-  const late = new LateEnds(new FakeClock(), ({ item }) => (item.key === 'fails' ? FAILED : ANSWERED));
+  const late = new Ends(new FakeClock(), ({ key }) => (key === 'fails' ? FAILED : ANSWERED));
   const [result, receive] = noted();
-  for (let i = 0; i < 1000; i++) void late.add(endOf('fails'), OWN, ignored);
-  late.defer(endOf('a'), FORGED, receive);
+  for (let i = 0; i < 1000; i++) late.add(endOf('fails'), ignored);
+  late.defer(endOf('a', FORGED), receive);
   expect(await result).toBe(ANSWERED);
 });
 
@@ -319,15 +338,15 @@ describe('a drain', () => {
 
   test('waits until all ends are sent, also after a long pause', async () => {
     let answer: TakeResult = FAILED;
-    const late = new LateEnds(new FakeClock(), () => answer);
+    const late = new Ends(new FakeClock(), () => answer);
     const results: unknown[] = [];
     for (let i = 0; i < 300; i++)
-      void late.add(endOf('a'), OWN, (result) => result !== 'waiting' && results.push(result));
+      late.add(endOf('a'), (result) => result !== 'waiting' && results.push(result));
     for (let i = 0; i < 300; i++)
-      late.defer(endOf('b'), FORGED, (result) => result !== 'waiting' && results.push(result));
+      late.defer(endOf('b', FORGED), (result) => result !== 'waiting' && results.push(result));
     await jest.advanceTimersByTimeAsync(10_000);
     answer = ANSWERED;
-    const drained = late.drain(60_000);
+    const drained = late.late.drain(60_000);
     await jest.advanceTimersByTimeAsync(500);
     expect(results).toEqual(Array.from({ length: 600 }, () => ANSWERED));
     expect(await drained).toBe(0);
@@ -335,11 +354,11 @@ describe('a drain', () => {
 
   test('gives up the ends that remain after its time, and counts them', async () => {
     const hangs = new Promise<TakeResult>(() => {});
-    const late = new LateEnds(new FakeClock(), ({ item }) => (item.key === 'hangs' ? hangs : FAILED));
+    const late = new Ends(new FakeClock(), ({ key }) => (key === 'hangs' ? hangs : FAILED));
     const results: unknown[] = [];
     for (const key of ['fails', 'hangs'])
-      void late.add(endOf(key), OWN, (result) => result !== 'waiting' && results.push(result));
-    const drained = late.drain(1000);
+      late.add(endOf(key), (result) => result !== 'waiting' && results.push(result));
+    const drained = late.late.drain(1000);
     await jest.advanceTimersByTimeAsync(1000);
     expect(await drained).toBe(2);
     expect(results).toEqual(['lost']);

@@ -1,0 +1,140 @@
+import type { TakeItem } from '../../limiter/bucket-store.js';
+import type { HoldId, Settlement } from '../../limiter/holds/hold.js';
+import { correctionOf } from '../../limiter/holds/settlement.js';
+import type { Rate } from '../../limiter/rate.js';
+import type { FairCapacity } from '../../runtime/fair-capacity.js';
+import type { HoldRecord } from '../record/decision-record.js';
+import type { HeldRule } from './held-rules.js';
+import { copyOf, type TokenHold } from './hold-token.js';
+
+export interface EndSource {
+  /** Returns whether weir has caused the end, or this process, or one with the same key, has made its token. */
+  isOwn(): boolean;
+}
+
+export const OWN: EndSource = { isOwn: () => true };
+export const NOT_OWN: EndSource = { isOwn: () => false };
+
+/**
+ * Why a hold ends: its request has ended, its call was reset, or its token reaches no caller. `unanswered`: the store
+ * has not answered the start of such a hold, so it may not exist.
+ */
+type EndCause = 'request' | 'reset' | 'abandoned' | 'unanswered';
+
+/** The properties of an end apart from its hold. */
+export interface EndProperties {
+  readonly domain: string;
+  readonly held: HeldRule;
+  readonly cause: EndCause;
+  readonly source: EndSource;
+  /** Identifies the connection of its call. */
+  readonly connection: unknown;
+  /** Hits that were used; undefined if that is unknown. */
+  readonly used: number | undefined;
+  /** Receives the first result, for logs and traces. */
+  readonly records?: HoldRecord[];
+}
+
+/** A hold that ends. Without an id, it is the oldest hold of its bucket, and only the store knows its other values. */
+type EndedHold = Omit<TokenHold, 'id' | 'suffix' | 'rule'> & { readonly id: HoldId | undefined };
+
+/** Returns the oldest hold of a bucket. */
+export function oldestHold({ key, tagLength }: Pick<TakeItem, 'key' | 'tagLength'>): EndedHold {
+  const unknown = { amount: 0, lifetimeMillis: 0, fullMicros: 0, freesUnknown: false, isLocal: false };
+  return { key, tagLength, id: undefined, ...unknown };
+}
+
+/**
+ * The end of one hold. Very many ends may wait for a store, so all values are fields of one object without closures,
+ * and the item for the store is created when it is sent.
+ */
+export class HoldEnd {
+  readonly domain: string;
+  readonly held: HeldRule;
+  readonly cause: EndCause;
+  source: EndSource;
+  /** Undefined if the memory of the end does not count for the share of the connection. */
+  connection: unknown;
+  /** For a limit on concurrent requests, the slots of the hold. */
+  readonly used: number | undefined;
+  records: HoldRecord[] | undefined;
+  key: string;
+  readonly tagLength: number;
+  /** Undefined if the end settles the oldest hold of its bucket. Such an end must not be sent twice. */
+  id: HoldId | undefined;
+  readonly amount: number;
+  readonly lifetimeMillis: number;
+  readonly fullMicros: number;
+  readonly costMicros: number | undefined;
+  readonly freesUnknown: boolean;
+  readonly isLocal: boolean;
+  /** State of {@link LateEnds}: where the end has its memory. */
+  room: FairCapacity | undefined;
+  hasWaited = false;
+  addedMicros = 0;
+
+  constructor(hold: EndedHold, properties: EndProperties) {
+    const { domain, held, cause, source, connection, used, records } = properties;
+    this.domain = domain;
+    this.held = held;
+    this.cause = cause;
+    this.source = source;
+    this.connection = connection;
+    this.records = records;
+    this.key = hold.key;
+    this.tagLength = hold.tagLength;
+    this.id = hold.id;
+    this.used = this.isSlot ? hold.amount : used;
+    this.amount = hold.amount;
+    this.lifetimeMillis = hold.lifetimeMillis;
+    this.fullMicros = hold.fullMicros;
+    this.costMicros = hold.costMicros;
+    this.freesUnknown = hold.freesUnknown;
+    this.isLocal = hold.isLocal;
+  }
+
+  /** Whether the hold occupies slots of a limit on concurrent requests. */
+  private get isSlot(): boolean {
+    return this.id !== undefined && this.held.rate.kind === 'concurrency';
+  }
+
+  /** Work for a store: the number of slots or reservations that end. */
+  get work(): number {
+    return this.isSlot ? this.amount : 1;
+  }
+
+  /** Drops the token of the end, of which its texts may be parts. */
+  dropToken(): void {
+    this.source = this.source.isOwn() ? OWN : NOT_OWN;
+    this.key = copyOf(this.key);
+    if (this.id !== undefined) this.id = copyOf(this.id);
+  }
+
+  /** Returns the item for the store. */
+  item(): TakeItem {
+    const { key, tagLength, used, id, amount, lifetimeMillis, fullMicros, costMicros, freesUnknown } = this;
+    const { rate } = this.held;
+    if (id !== undefined) {
+      const hold = { id, amount, lifetimeMillis, fullMicros, costMicros, freesUnknown };
+      return settlementItem(this, rate, hold, used);
+    }
+    const change = { hits: used ?? 0, refund: false, enforcement: 'observe' } as const;
+    return { key, tagLength, rate, ...change, settles: 'oldest' };
+  }
+}
+
+/**
+ * Returns the item that settles a hold. `used` is undefined if the use is unknown: then the hold decides whether its
+ * hits stay taken. A limit on concurrent requests gets its slots back in any case.
+ */
+export function settlementItem(
+  { key, tagLength }: Pick<TakeItem, 'key' | 'tagLength'>,
+  rate: Rate,
+  hold: Settlement,
+  used: number | undefined,
+): TakeItem {
+  const kept = hold.freesUnknown === true ? 0 : hold.amount;
+  const final = rate.kind === 'concurrency' ? 0 : (used ?? kept);
+  const { hits, refund } = correctionOf(final, hold.amount);
+  return { key, tagLength, rate, hits, refund, enforcement: 'observe', settles: hold };
+}
