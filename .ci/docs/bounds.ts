@@ -39,6 +39,7 @@ import { MAX_HELD_BODY_BYTES } from '../../src/http/request-bodies.js';
 import { MAX_HELD_BYTES } from '../../src/http/views/outgoing-texts.js';
 import { RETENTION_MS } from '../../src/http/views/page-buffer-pool.js';
 import { SLICE_MS as VIEW_SLICE_MS } from '../../src/http/views/view-slices.js';
+import { DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES } from '../../src/policy/match-work.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../src/policy/names/bucket-key.js';
 import { MAX_KEY_UNITS } from '../../src/policy/plans/plan-table.js';
 import { MAX_VISITED_NODES } from '../../src/policy/possible-ends.js';
@@ -57,19 +58,12 @@ import { CALL_BOUNDS } from '../../src/server/workers/calls.js';
 import { LATE_AFTER_MS, SILENT_AFTER_MS } from '../../src/server/workers/heartbeat.js';
 import { REPLACE_AFTER_MS, REPLACE_ALL_SILENT_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
 import { MAX_ECHOED_UNITS } from '../../src/service/answer/merged-metadata.js';
-import {
-  MAX_WORK_MICROS,
-  MIN_WAIT_MICROS,
-  STEPS_PER_MICRO,
-  WAIT_WITHOUT_DEADLINE_MICROS,
-  WORK_SHARE,
-} from '../../src/service/caller.js';
+import { MIN_WAIT_MICROS, WAIT_SHARE, WAIT_WITHOUT_DEADLINE_MICROS } from '../../src/service/caller.js';
 import { MAX_TOKEN_CHARACTERS, MAX_TOKENS_CHARACTERS } from '../../src/service/holds/hold-token.js';
 import { MAX_WORK_AT_ONCE } from '../../src/service/holds/holds.js';
 import { MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/late-ends.js';
 import { MAX_LOGGED_ENTRIES } from '../../src/service/record/decision-line.js';
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../src/service/record/record-of.js';
-import { SLICE_STEPS } from '../../src/service/sliced-plan.js';
 import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../src/service/turn-queue.js';
 import {
   MAX_SMALL_REQUEST_BYTES,
@@ -129,6 +123,9 @@ function setting(name: string, show: (value: number) => string = count): string 
 }
 
 const IS_REFUSED = 'INVALID_ARGUMENT; weir stops decoding the request';
+const IS_UNMATCHED =
+  'OVER_LIMIT if a rule of the domain may deny, regardless of `on_store_failure`; otherwise OK. ' +
+  '`weir_match_budget_exceeded_total` counts these requests.';
 const IS_THROTTLED =
   'OVER_LIMIT if an active rule could have matched, regardless of `on_store_failure`; otherwise OK';
 const CONNECTION_ENDS = 'weir closes the connection';
@@ -150,9 +147,10 @@ export const BOUNDS = `
 | slots and reservations that the hold tokens of a request settle at once; characters of these tokens | ${count(MAX_WORK_AT_ONCE)}; ${count(MAX_TOKENS_CHARACTERS)} | weir settles the rest within seconds; further tokens have no effect |
 | hold token that a request gets for all its holds | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_THROTTLED} |
 | ends of holds that wait for the store: with tokens that weir has made, or of canceled calls; of starts without an answer; others | ${size(MAX_OWN_BYTES)}; ${size(MAX_OTHER_BYTES)}; ${size(MAX_OTHER_BYTES)}; connections share each fairly | the end is lost, and its hold expires; \`weir_hold_settlements_lost_total\` counts it, or \`weir_hold_tokens_unmatched_total\` if weir does not know the token |
-| matching work | ${WORK_SHARE * 100}% of the caller's remaining time, at most ${time(MAX_WORK_MICROS / 1000)} of CPU time; weir estimates the CPU time from the number of matching steps | ${IS_THROTTLED}. \`weir_match_budget_exceeded_total\` counts these requests. |
-| long-running work on a request: a message over ${size(LARGE_MESSAGE_BYTES)}, many descriptors, or expensive matching | slices of about ${time(SLICE_STEPS / STEPS_PER_MICRO / 1000)}; in each event-loop turn, one slice for all requests together | connections take turns |
-| time for which a request waits for its turns | ${WORK_SHARE * 100}% of the caller's remaining time, at least ${time(MIN_WAIT_MICROS / 1000)}; ${time(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} for a caller without a deadline | ${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests. |
+| value that regular expressions are tried on | ${size(DEFAULT_MAX_REGEX_VALUE_BYTES)} | ${IS_UNMATCHED} |
+| [matching work](../policy/matching.md#the-cost-of-matching) | ${count(DEFAULT_MAX_MATCH_WORK)} units, which take up to 1 ms of CPU time | ${IS_UNMATCHED} |
+| long-running work on a request: a message over ${size(LARGE_MESSAGE_BYTES)}, or many descriptors | slices of about 1 ms; in each event-loop turn, one slice for all requests together | connections take turns |
+| time for which a request waits for its turns | ${WAIT_SHARE * 100}% of the caller's remaining time, at least ${time(MIN_WAIT_MICROS / 1000)}; ${time(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} for a caller without a deadline | ${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests. |
 | size of a bucket name; size of a part of the name | ${size(MAX_NAME_BYTES)}; ${size(MAX_PART_BYTES)} | weir replaces the name, or the part, with its SHA-256 hash |
 | parts of the request that weir copies to dynamic metadata; \`metadata\` of rules that weir copies to dynamic metadata | ${size(MAX_ECHOED_UNITS)} each (1 byte per UTF-16 code unit) | \`descriptorsLeftOut\` and \`metadataLeftOut\` count the omitted parts |
 | content of a decision in a debug log line | ${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per string | the line shows the number of omitted entries or characters |

@@ -187,9 +187,7 @@ const NO_LEVELS: ReadonlyMap<string, Level<PolicyNode>> = new Map();
  * for another one that builds the tree.
  */
 export function levelsToPrepare({ fields, children }: NodeSpec): ReadonlyMap<string, Level<PolicyNode>> {
-  const costly = children.filter(
-    ({ fields: { matcher, value } }) => matcher !== undefined || value.includes('*'),
-  );
+  const costly = children.filter(({ fields }) => fields.matcher !== undefined);
   if (costly.length === 0) return NO_LEVELS;
   const parent = new PolicyNode({ ...DETACHED, fields });
   for (const child of costly) parent.add(new PolicyNode({ ...DETACHED, fields: child.fields }));

@@ -1,13 +1,12 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { DeriveStep } from './derive/derive.js';
-import type { Level } from './level.js';
-import { EXCEEDED, namingSteps, unboundedWork } from './match-work.js';
+import { MatchWork } from './match-work.js';
 import { BucketNames } from './names/bucket-names.js';
 import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
 import type { PlanTable } from './plans/plan-table.js';
-import { blocksCustomer, PlannedNodes } from './plans/planned-nodes.js';
-import type { Algorithm, DomainPolicy, Exceeded, Match, UnmatchedMode } from './policy.js';
+import { PlannedNodes } from './plans/planned-nodes.js';
+import type { Algorithm, DomainPolicy, Match, UnmatchedMode } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
 import { isSecretKey } from './redact.js';
@@ -34,7 +33,6 @@ class PolicyMatch implements Match {
   readonly onStoreFailure: StoreFailurePolicy;
   readonly entries: readonly Entry[];
   readonly statNames: readonly string[];
-  readonly exceeded: Exceeded | undefined;
   readonly onUnmatched: UnmatchedMode | undefined;
 
   constructor(
@@ -44,7 +42,6 @@ class PolicyMatch implements Match {
     at: MatchPlace,
     entries: readonly Entry[],
     statNames: readonly string[],
-    exceeded: Exceeded | undefined,
     onUnmatched: UnmatchedMode | undefined,
   ) {
     this.rules = rules;
@@ -54,7 +51,6 @@ class PolicyMatch implements Match {
     this.onStoreFailure = at.onStoreFailure;
     this.entries = entries;
     this.statNames = statNames;
-    this.exceeded = exceeded;
     this.onUnmatched = onUnmatched;
   }
 }
@@ -64,7 +60,7 @@ type MatchPlace = Pick<Match, 'phase' | 'onStoreFailure'>;
 
 /** Returns the answer without a matching rule; `last` is the last node that matched. */
 function unmatched(at: MatchPlace, entries: readonly Entry[], last: PolicyNode): PolicyMatch {
-  return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, undefined, last.onUnmatched);
+  return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, last.onUnmatched);
 }
 
 /** The parts that a TreeBuilder assembles to a {@link CompiledPolicy}. */
@@ -137,10 +133,7 @@ export class CompiledPolicy implements DomainPolicy {
   }
 
   get denial(): PossibleDenial {
-    this.allRulesDenial ??= new PossibleDenial(
-      () => this.root.nodesBelow(Number.POSITIVE_INFINITY),
-      this.plans?.hasBlocked === true,
-    );
+    this.allRulesDenial ??= new PossibleDenial(this.root.withDescendants(), this.plans?.hasBlocked === true);
     return this.allRulesDenial;
   }
 
@@ -208,48 +201,18 @@ export class CompiledPolicy implements DomainPolicy {
     node.renameRules(rules);
   }
 
-  match(given: readonly Entry[], work = unboundedWork()): Match {
+  match(given: readonly Entry[], work = new MatchWork()): Match {
     let entries = given;
-    for (let i = 0; i < this.steps.length; i++) {
-      const step = this.steps[i] as DeriveStep;
-      const derived = step.apply(entries, work);
-      if (derived === EXCEEDED) return this.exceeded(entries, this, step.entry, this.denial);
-      entries = derived;
-    }
-    const count = entries.length;
+    for (let i = 0; i < this.steps.length; i++) entries = (this.steps[i] as DeriveStep).apply(entries, work);
     let node = this.root;
-    if (count === 0) return unmatched(this, entries, node);
-    for (let i = 0; i < count; i++) {
+    if (entries.length === 0) return unmatched(this, entries, node);
+    for (let i = 0; i < entries.length; i++) {
       const { key, value } = entries[i] as Entry;
       const next = node.find(key, value, work);
       if (next === undefined) return unmatched(this, entries, node);
-      if (next === EXCEEDED) {
-        const level = node.levels.get(key) as Level<PolicyNode>;
-        return this.exceeded(
-          entries,
-          node,
-          key,
-          level.denialBelow(count - 1 - i, blocksCustomer(this.plans, entries)),
-        );
-      }
       node = next;
     }
-    if (node.rules.length === 0) return unmatched(node, entries, node);
-    const { bucketEntries } = node;
-    let steps = 0;
-    for (let i = 0; i < bucketEntries.length; i++) {
-      steps += namingSteps(entries[bucketEntries[i] as number] as Entry);
-    }
-    if (steps > 0 && !work.spendExempt(steps)) {
-      const { key } = entries[bucketEntries[0] as number] as Entry;
-      return this.exceeded(
-        entries,
-        node,
-        key,
-        new PossibleDenial(() => [node], blocksCustomer(this.plans, entries)),
-      );
-    }
-    return this.matchAt(node, entries);
+    return node.rules.length === 0 ? unmatched(node, entries, node) : this.matchAt(node, entries);
   }
 
   /**
@@ -258,11 +221,6 @@ export class CompiledPolicy implements DomainPolicy {
    */
   matchAt(end: PolicyNode, entries: readonly Entry[]): Match {
     const { node, keys, tagLength, statNames } = this.bucketNames.nameOf(end, entries);
-    return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined, undefined);
-  }
-
-  private exceeded(entries: readonly Entry[], at: MatchPlace, key: string, denial: PossibleDenial): Match {
-    const exceeded = { key, denial };
-    return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, exceeded, undefined);
+    return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined);
   }
 }

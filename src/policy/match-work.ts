@@ -1,99 +1,55 @@
-import type { Entry } from '../limiter/entry.js';
+/** Default maximum of matching work for one request, in units that take up to 4 ns: about 1 ms of CPU time. */
+export const DEFAULT_MAX_MATCH_WORK = 262_144;
+/** Default maximum length of a value that regular expressions are tried on, in bytes of UTF-8. */
+export const DEFAULT_MAX_REGEX_VALUE_BYTES = 4096;
 
-/** Result of a matcher that ran out of steps: it is unknown whether the value matches. */
-export const EXCEEDED: unique symbol = Symbol('exceeded');
+/** Units for trying a pattern, in addition to those for the bytes of the value. */
+const PATTERN_UNITS = 64;
 
-/** Maximum number of steps of work that cannot be interrupted: 1 or 2 ms. */
-const MAX_EXEMPT_STEPS = 300_000;
+/** A bound of matching that a request exceeded. */
+export type MatchBound = 'match_work' | 'regex_value';
 
 /**
- * The work budget of a request, in steps of about 5 ns of CPU time. Steps are counted rather than measured, so that a
- * busy machine makes the same decisions.
+ * The matching work of one request. Work is counted rather than measured, so that a busy machine makes the same
+ * decisions. Once {@link exceeded} is set, the results of matching mean nothing, and the request must be given up.
  */
 export class MatchWork {
-  /** Remaining steps; negative after more were requested than were left. */
-  remaining: number;
-  /**
-   * Steps that are not charged to the request, because their result is kept for later values, or because they depend
-   * only on the length of the request.
-   */
-  exempt = 0;
-  /** The part of {@link exempt} whose results are kept, so that they are never repeated. Never decreases. */
-  oneTime = 0;
-  /** Searches that ran out of steps, and continue when they are requested again with more. */
-  readonly searches: Search[] = [];
+  /** The first bound that the request exceeded. */
+  exceeded: MatchBound | undefined;
+  private readonly maxUnits: number;
+  private readonly maxRegexValueBytes: number;
+  private unitsLeft: number;
 
-  constructor(steps: number) {
-    this.remaining = steps;
+  /** Without arguments, matching has no bounds, which is for tools. */
+  constructor(maxUnits = Number.POSITIVE_INFINITY, maxRegexValueBytes = Number.POSITIVE_INFINITY) {
+    this.maxUnits = maxUnits;
+    this.maxRegexValueBytes = maxRegexValueBytes;
+    this.unitsLeft = maxUnits;
   }
 
-  /** Takes `steps`. Returns false if fewer remain, and then none are left. */
-  spend(steps: number): boolean {
-    if (steps <= this.remaining) {
-      this.remaining -= steps;
-      return true;
-    }
-    this.remaining = -1;
+  /** Starts the next request. */
+  reset(): void {
+    this.exceeded = undefined;
+    this.unitsLeft = this.maxUnits;
+  }
+
+  /** Charges for work. Returns false if the bound is passed; the work must not be done then. */
+  charge(units: number): boolean {
+    this.unitsLeft -= units;
+    if (this.unitsLeft >= 0) return true;
+    this.exceeded ??= 'match_work';
     return false;
   }
 
-  /**
-   * Takes `steps` that depend only on the length of the request, which is bounded: they take time, but deny no request.
-   * Returns false if they are too many for one slice.
-   */
-  spendExempt(steps: number): boolean {
-    if (steps > MAX_EXEMPT_STEPS) return false;
-    this.remaining -= steps;
-    this.exempt += steps;
-    return true;
+  /** Charges for trying one pattern on a value of `bytes`; see {@link charge}. */
+  chargePattern(bytes: number): boolean {
+    return this.charge(PATTERN_UNITS + bytes);
   }
 
-  /** Takes any number of `steps` for work that is done and never repeated; they deny no request. */
-  spendOnce(steps: number): void {
-    this.remaining -= steps;
-    this.exempt += steps;
-    this.oneTime += steps;
+  /** Returns false if a value of `bytes` is too long for regular expressions. */
+  admitsRegexValue(bytes: number): boolean {
+    if (bytes <= this.maxRegexValueBytes) return true;
+    this.exceeded ??= 'regex_value';
+    return false;
   }
-
-  /** Returns the unfinished search of `value` in `list`, if there is one. */
-  searchOf(list: object, value: string): Search | undefined {
-    for (let i = 0; i < this.searches.length; i++) {
-      const search = this.searches[i] as Search;
-      if (search.list === list && search.value === value) return search;
-    }
-    return undefined;
-  }
-}
-
-/** Returns an unlimited budget, for tools and for work at the start. */
-export function unboundedWork(): MatchWork {
-  return new MatchWork(Number.POSITIVE_INFINITY);
-}
-
-/** Returns a result that was found with {@link unboundedWork}. */
-export function assertFound<Found>(found: Found | typeof EXCEEDED): Found {
-  if (found === EXCEEDED) throw new Error('an unlimited matching budget was exceeded');
-  return found;
-}
-
-/** A search that takes longer than a slice; see {@link MatchWork.searches}. */
-export interface Search {
-  readonly list: object;
-  readonly value: string;
-  /** Increases while the search advances. */
-  progress: number;
-}
-
-/**
- * Maximum length of values that enter a bucket's name unchanged, whatever their characters, at almost no cost, in
- * UTF-16 units.
- */
-const MAX_SHORT_VALUE_UNITS = 42;
-/** Steps (MatchWork) for the digest of a longer value, and for each of its units. */
-const DIGEST_STEPS = 400;
-const UNIT_STEPS = 0.5;
-
-/** Returns the steps for adding the value of an entry, or its digest, to a bucket's name (bucket-key.ts). */
-export function namingSteps({ value }: Entry): number {
-  return value.length <= MAX_SHORT_VALUE_UNITS ? 0 : DIGEST_STEPS + value.length * UNIT_STEPS;
 }

@@ -1,7 +1,7 @@
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { Level } from './level.js';
 import { MatchMemo } from './match-memo.js';
-import type { EXCEEDED, MatchWork } from './match-work.js';
+import type { MatchWork } from './match-work.js';
 import { addressPart, patternPart, secretPart, sharedMatcherPart, textPart } from './names/bucket-key.js';
 import type { PlanTable } from './plans/plan-table.js';
 import type { UnmatchedMode } from './policy.js';
@@ -158,16 +158,15 @@ export class PolicyNode {
     return this.fixedPart + (this.secret ? secretPart(value) : textPart(value));
   }
 
-  /** Returns the child that an entry matches; {@link EXCEEDED} if `work` is exhausted. */
-  find(key: string, value: string, work: MatchWork): PolicyNode | undefined | typeof EXCEEDED {
+  /** Returns the child that an entry matches. The result means nothing if `work` is exceeded. */
+  find(key: string, value: string, work: MatchWork): PolicyNode | undefined {
     return this.levels.get(key)?.find(value, work);
   }
 
-  /** Yields the nodes at `depth` below this one: 0 for this node, Infinity for this node and all below. */
-  *nodesBelow(depth: number): Generator<PolicyNode> {
-    if (depth === 0 || depth === Number.POSITIVE_INFINITY) yield this;
-    if (depth === 0) return;
-    for (const node of this.children()) yield* node.nodesBelow(depth - 1);
+  /** Yields this node and all nodes below it. */
+  *withDescendants(): Generator<PolicyNode> {
+    yield this;
+    for (const node of this.children()) yield* node.withDescendants();
   }
 
   /** Adds a child after the others. */

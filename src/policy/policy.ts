@@ -25,14 +25,6 @@ export type UnmatchedMode = (typeof UNMATCHED_MODES)[number];
 /** Default report. */
 export const DEFAULT_UNMATCHED_MODE: UnmatchedMode = 'warn';
 
-/** A descriptor that exceeded the work budget, so that its rules are unknown. */
-export interface Exceeded {
-  /** Key of the entry whose value exceeded the budget, or which `derive` was creating. */
-  readonly key: string;
-  /** The rules that might have applied. */
-  readonly denial: PossibleDenial;
-}
-
 /** The result of matching one descriptor. */
 export interface Match {
   /**
@@ -50,8 +42,6 @@ export interface Match {
    * The entries after `derive`; the same array if nothing was derived. They never contain an API key of a derive table.
    */
   readonly entries: readonly Entry[];
-  /** Set if the work budget was exceeded; then there are no rules, though some may apply. */
-  readonly exceeded: Exceeded | undefined;
   /** `on_unmatched` of the last node that matched, or of its nearest ancestor; undefined if there are rules. */
   readonly onUnmatched: UnmatchedMode | undefined;
   /**
@@ -101,8 +91,8 @@ export interface DomainPolicy extends DomainSettings {
   /** The rules of the whole domain that may deny. */
   readonly denial: PossibleDenial;
   /**
-   * Runs `derive`, then walks the tree. Never fails, but may exhaust `work` ({@link Match.exceeded}). Then a call with
-   * the same entries and more work continues the search of regular expressions. Without `work` there is no limit.
+   * Runs `derive`, then walks the tree. Never fails, but the result means nothing if {@link MatchWork.exceeded} is set
+   * afterwards. Without `work` there are no bounds.
    */
   match(entries: readonly Entry[], work?: MatchWork): Match;
 }

@@ -1,49 +1,55 @@
 import { isPlanned } from './plans/planned-rules.js';
 import { canDeny, type PhaseSchedule, type Rule } from './rule.js';
 
-/** A rule that is active from `activeAtMicros` on, for `percent` of all requests. */
-interface Denier {
-  readonly activeAtMicros: number;
-  readonly percent: number;
-}
-
-/** A node that a request may have matched. */
-export interface PossibleNode {
+/** The properties of a node that count. */
+interface PossibleNode {
   readonly phase: PhaseSchedule;
   readonly rules: readonly Rule[];
   /** See {@link PolicyNode.hasCustomer}. */
   readonly hasCustomer: boolean;
 }
 
-/** Returns whether a rule is always active for every request, so that no other rule adds anything. */
-function isCertain({ activeAtMicros, percent }: Denier): boolean {
-  return activeAtMicros === Number.NEGATIVE_INFINITY && percent === 100;
+/** Rules that are active from `activeAtMicros` on, for `percent` of all requests. */
+interface Denier {
+  readonly activeAtMicros: number;
+  readonly percent: number;
 }
 
+const ALWAYS = Number.NEGATIVE_INFINITY;
+
 /**
- * Whether any of some rules may deny a request whose rules are unknown. Rules that cannot deny do not count, see
- * {@link canDeny}. A row of plans may set the phase of a rule. If it blocks the customer, soft limits deny, too.
+ * Whether any rule of a domain may deny a request that was not matched. Rules that cannot deny do not count, see
+ * {@link canDeny}. A row of plans may set the phase of a rule, and if it blocks the customer, soft limits deny, too.
  */
 export class PossibleDenial {
   /** Rules that no other one dominates: the higher the percentage, the later the start. */
   private readonly deniers: readonly Denier[];
-  private readonly nodes: () => Iterable<PossibleNode>;
-  /** When the first of {@link nodes} becomes active; undefined until it is needed. */
-  private activeAtMicros: number | undefined;
+  /** When the first node becomes active; nodes without rules count as well. */
+  private readonly nodesActiveAtMicros: number;
 
-  /**
-   * Reads the rules of `nodes` up to the first that is always active. Reads the phases of all nodes, even without
-   * rules, when they are needed. `isBlocked` tells whether a row of plans may block the customer.
-   */
-  constructor(nodes: () => Iterable<PossibleNode>, isBlocked: boolean) {
-    this.deniers = withoutDominated(deniersOf(nodes(), isBlocked));
-    this.nodes = nodes;
+  /** `hasBlocked`: whether a row of plans blocks a customer. */
+  constructor(nodes: Iterable<PossibleNode>, hasBlocked: boolean) {
+    const soonest = new Map<number, number>();
+    let nodesActiveAt = Number.POSITIVE_INFINITY;
+    for (const { phase, rules, hasCustomer } of nodes) {
+      nodesActiveAt = Math.min(nodesActiveAt, phase.activeAtMicros);
+      for (const [index, rule] of rules.entries()) {
+        if (!canDeny(hasCustomer && hasBlocked ? { ...rule, onOver: undefined } : rule)) continue;
+        const { enforcePercent } = rule;
+        const activeAt = isPlanned(rules, index) ? ALWAYS : rule.phase.activeAtMicros;
+        const known = soonest.get(enforcePercent) ?? Number.POSITIVE_INFINITY;
+        soonest.set(enforcePercent, Math.min(known, activeAt));
+      }
+      // No other node adds anything.
+      if (nodesActiveAt === ALWAYS && soonest.get(100) === ALWAYS) break;
+    }
+    this.deniers = withoutDominated(soonest);
+    this.nodesActiveAtMicros = nodesActiveAt;
   }
 
   /** Returns whether a limit override at one of the nodes may deny a request; only the phase of the node matters. */
   overrideMayDeny(wallMicros: number): boolean {
-    this.activeAtMicros ??= soonestActive(this.nodes());
-    return wallMicros >= this.activeAtMicros;
+    return wallMicros >= this.nodesActiveAtMicros;
   }
 
   /**
@@ -59,33 +65,7 @@ export class PossibleDenial {
   }
 }
 
-function* deniersOf(nodes: Iterable<PossibleNode>, isBlocked: boolean): Generator<Denier> {
-  for (const { rules, hasCustomer } of nodes) {
-    for (const [index, rule] of rules.entries()) {
-      if (!canDeny(hasCustomer && isBlocked ? { ...rule, onOver: undefined } : rule)) continue;
-      // A row may also set the phase.
-      const activeAtMicros = isPlanned(rules, index) ? Number.NEGATIVE_INFINITY : rule.phase.activeAtMicros;
-      yield { activeAtMicros, percent: rule.enforcePercent };
-    }
-  }
-}
-
-function soonestActive(nodes: Iterable<PossibleNode>): number {
-  let soonest = Number.POSITIVE_INFINITY;
-  for (const { phase } of nodes) {
-    soonest = Math.min(soonest, phase.activeAtMicros);
-    if (soonest === Number.NEGATIVE_INFINITY) break;
-  }
-  return soonest;
-}
-
-function withoutDominated(deniers: Iterable<Denier>): readonly Denier[] {
-  const soonest = new Map<number, number>();
-  for (const denier of deniers) {
-    if (isCertain(denier)) return [denier];
-    const known = soonest.get(denier.percent) ?? Number.POSITIVE_INFINITY;
-    soonest.set(denier.percent, Math.min(known, denier.activeAtMicros));
-  }
+function withoutDominated(soonest: ReadonlyMap<number, number>): readonly Denier[] {
   const kept: Denier[] = [];
   for (const [percent, activeAtMicros] of [...soonest].sort(([one], [other]) => other - one)) {
     const last = kept.at(-1);

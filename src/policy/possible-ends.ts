@@ -1,7 +1,7 @@
 import type { Entry } from '../limiter/entry.js';
 import type { CompiledPolicy } from './compiled-policy.js';
 import type { Level } from './level.js';
-import { EXCEEDED, MatchWork } from './match-work.js';
+import { DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES, MatchWork } from './match-work.js';
 import type { PolicyNode } from './policy-node.js';
 import { matcherName } from './values/value-matcher.js';
 
@@ -22,8 +22,6 @@ export const MAX_PAIRS = 16;
 export const MAX_VISITED_NODES = 500_000;
 /** Number of nodes that are visited without a pause. */
 const NODES_PER_SLICE = 32;
-/** Steps ({@link MatchWork}) without a pause. */
-const STEPS_PER_SLICE = 100_000;
 
 /**
  * A node on the path to an end: one with rules, at which descriptors with the given pairs may end, or one of its
@@ -93,6 +91,7 @@ export function* possibleEnds(
   pairs: readonly Entry[],
 ): Generator<PossibleEnd | undefined, boolean> {
   const all = 2 ** pairs.length - 1;
+  const work = workOfSlice();
   let visited = 0;
   // Holds one cursor for each level of the path, so that memory does not depend on the number of rules.
   const stack = [cursorAt(root, undefined, pairs.length)];
@@ -106,7 +105,7 @@ export function* possibleEnds(
       at.values.add(pair.value);
       if ((has & bit) !== 0) continue;
       if (++visited > MAX_VISITED_NODES) return false;
-      const node = yield* find(at.node, pair);
+      const node = yield* find(at.node, pair, work);
       if (node !== undefined) end = new PossibleEnd(node, has | bit, at.above, pair.value);
     } else if (at.visitedNodes < at.nodes.length) {
       const node = at.nodes[at.visitedNodes++] as PolicyNode;
@@ -146,18 +145,24 @@ function isEnd({ rules }: PolicyNode, has: number, all: number): boolean {
   return has === all && rules.length > 0;
 }
 
-function* find(node: PolicyNode, { key, value }: Entry): Generator<undefined, PolicyNode | undefined> {
-  const work = new MatchWork(0);
-  for (let before = -1; ; ) {
-    work.remaining = STEPS_PER_SLICE;
-    const found = node.find(key, value, work);
-    if (found !== EXCEEDED) return found;
-    const progress = work.searches.reduce((sum, search) => sum + 1 + search.progress, work.oneTime);
-    // A value that takes so much work matches in no request.
-    if (progress <= before) return undefined;
-    before = progress;
-    yield undefined;
-  }
+/** Returns the child for a pair; yields for a pause when `work` is used up. */
+function* find(
+  node: PolicyNode,
+  { key, value }: Entry,
+  work: MatchWork,
+): Generator<undefined, PolicyNode | undefined> {
+  const found = node.find(key, value, work);
+  if (work.exceeded === undefined) return found;
+  yield undefined;
+  work.reset();
+  const again = node.find(key, value, work);
+  // A value that takes more work than a request may take matches in no request.
+  return work.exceeded === undefined ? again : undefined;
+}
+
+/** Returns the bounds of a request, which are also the work between two pauses. */
+function workOfSlice(): MatchWork {
+  return new MatchWork(DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES);
 }
 
 /**
@@ -169,9 +174,10 @@ export function* matchedEntries(
   entries: readonly Entry[],
 ): Generator<undefined, readonly NodeEntry[]> {
   const matched: NodeEntry[] = [];
+  const work = workOfSlice();
   let node = root;
   for (const entry of entries) {
-    const next = yield* find(node, entry);
+    const next = yield* find(node, entry, work);
     if (next === undefined) break;
     matched.push(entryAt(next, entry.value));
     node = next;

@@ -1,3 +1,4 @@
+import type { MatchBound } from '../policy/match-work.js';
 import { throttledLog } from '../runtime/throttled-log.js';
 import type { DecisionWarnings } from '../service/decision-observer.js';
 import { MAX_TOKEN_CHARACTERS } from '../service/holds/hold-token.js';
@@ -16,8 +17,6 @@ const MAX_REASON_CHARACTERS = 500;
 /** A line of the log, with the reason for an unmatched descriptor as text. */
 type ShownLine = Omit<DecisionLine, 'unmatched'> & { readonly why?: string };
 
-const WORK_EXCEEDED = 'the request exceeded its matching budget';
-
 /** Returns a line of the log with its long texts shortened, so that its size is bounded. */
 function shownLine(
   { unmatched, ...line }: DecisionLine,
@@ -27,7 +26,6 @@ function shownLine(
   const entries = line.entries.map(({ key, value }) => ({ key: shown(key), value: shown(value) }));
   const all = { ...line, request: shown(request), domain: shown(domain), rule: shown(rule), entries };
   if (unmatched === undefined) return all;
-  if (unmatched === 'work') return { ...all, why: WORK_EXCEEDED };
   // A descriptor with more entries than the line contains is not close to any rule.
   const keys = unmatched === 'domain' ? undefined : line.entries.map(({ key }) => key);
   return { ...all, why: shown(warnings.why(domain, keys), MAX_REASON_CHARACTERS) };
@@ -56,11 +54,12 @@ export class LoggedWarnings implements DecisionWarnings {
     this.#shouldLogRules = throttledLog(nowMs);
   }
 
-  matchExceeded(domain: string, key: string, denied: boolean): void {
+  matchExceeded(domain: string, bound: MatchBound, denied: boolean): void {
     const text =
-      'a request exceeded its matching budget because of the value of this key; see ' +
+      'a request exceeded a bound of matching: match_work is the work of patterns and regular expressions, ' +
+      'regex_value the length of a value that regular expressions see; see ' +
       'docs/runbooks.md#weirmatchbudgetexceeded';
-    if (this.#shouldLogWork()) this.#log.warn({ domain, key: shown(key), denied }, text);
+    if (this.#shouldLogWork()) this.#log.warn({ domain, bound, denied }, text);
   }
 
   neverPasses(domain: string, rule: string, hits: number, limit: number, about: object): void {

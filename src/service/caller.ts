@@ -65,12 +65,8 @@ export class ForwardingCaller implements Caller {
   }
 }
 
-/** Fraction of a caller's remaining time that a request may use for work, and again for waiting in the queue. */
-export const WORK_SHARE = 0.25;
-/** Maximum work for one request, in CPU microseconds. */
-export const MAX_WORK_MICROS = 5000;
-/** Number of steps (MatchWork) that take about 1 µs. */
-export const STEPS_PER_MICRO = 200;
+/** Fraction of a caller's remaining time that a request may wait in the queue. */
+export const WAIT_SHARE = 0.25;
 /**
  * Minimum wait in the queue, if the caller's deadline allows it. With less, one busy turn of the event loop would deny
  * requests that are only slightly expensive.
@@ -80,14 +76,9 @@ const MIN_WAIT_SHARE = 0.6;
 /** Maximum wait in the queue for callers without a deadline, in microseconds. */
 export const WAIT_WITHOUT_DEADLINE_MICROS = 1_000_000;
 
-/** Returns the maximum number of matching steps for a request whose caller waits for another `leftMicros`. */
-export function maxStepsFor(leftMicros: number): number {
-  return Math.max(0, Math.min(MAX_WORK_MICROS, leftMicros * WORK_SHARE)) * STEPS_PER_MICRO;
-}
-
 function waitFor(leftMicros: number): number {
   if (leftMicros === Number.POSITIVE_INFINITY) return WAIT_WITHOUT_DEADLINE_MICROS;
-  return Math.max(leftMicros * WORK_SHARE, Math.min(MIN_WAIT_MICROS, leftMicros * MIN_WAIT_SHARE));
+  return Math.max(leftMicros * WAIT_SHARE, Math.min(MIN_WAIT_MICROS, leftMicros * MIN_WAIT_SHARE));
 }
 
 /** Returns the queue entry of `caller` for a request of `bytes` that arrives at `nowMicros`. */

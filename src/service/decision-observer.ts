@@ -1,6 +1,7 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
+import type { MatchBound } from '../policy/match-work.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { PlannedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
@@ -108,10 +109,9 @@ export interface DecisionWarnings {
    */
   neverPasses(domain: string, rule: string, hits: number, limit: number, about: object): void;
   /**
-   * Warns that matching a request exceeded its work budget because of the value of `key`. The request was `denied`, or
-   * no enforced rule could have matched.
+   * Warns that a request exceeded a bound of matching. The request was `denied`, or no enforced rule could have matched.
    */
-  matchExceeded(domain: string, key: string, denied: boolean): void;
+  matchExceeded(domain: string, bound: MatchBound, denied: boolean): void;
   /**
    * Warns that weir answered a request before evaluating it. The request was `denied`, or no enforced rule could have
    * matched.

@@ -2,6 +2,7 @@ import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/me
 import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
 import { isBeyondLimit } from '../limiter/rate.js';
+import type { MatchBound } from '../policy/match-work.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
@@ -99,10 +100,10 @@ export class Observation {
     this.warnings.unlimited.unknownDomain(domain, this.counts.unknownDomain(domain, descriptors));
   }
 
-  /** Reports that matching a request exceeded its work budget because of the value of `key`. */
-  matchExceeded(domain: string, key: string, denied: boolean): void {
+  /** Reports that a request exceeded a bound of matching. */
+  matchExceeded(domain: string, bound: MatchBound, denied: boolean): void {
     this.counts.matchExceeded(domain);
-    this.warnings.matchExceeded(domain, key, denied);
+    this.warnings.matchExceeded(domain, bound, denied);
   }
 
   /** Reports a request that got an answer before it was evaluated. */
@@ -155,7 +156,7 @@ export class Observation {
     const { match } = decision;
     const rule = unlimitedRule(decision);
     if (rule !== '') this.counts.decided(domain, rule, false, false);
-    else if (match.exceeded === undefined) {
+    else {
       const series = this.counts.unmatched(domain, match.entries);
       if (match.onUnmatched === 'warn') this.warnings.unlimited.unmatched(domain, match.entries, series);
     }

@@ -4,7 +4,6 @@ import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
 import type { Rate } from '../limiter/rate.js';
 import type { WindowUnit } from '../limiter/window-unit.js';
-import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
 import { blockedKey, isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
@@ -15,7 +14,7 @@ import { enforcementOf, enforcementOfRule } from './enforcement/enforcement.js';
 import { type BoundHold, newHold, noHold } from './holds/hold-ids.js';
 import { separateEnds } from './holds/oldest-ends.js';
 import type { Settlements } from './holds/settlements.js';
-import { overrideNamingSteps, overrideRate } from './override-limit.js';
+import { overrideRate } from './override-limit.js';
 import type { PlanOptions } from './plan-options.js';
 import type { HoldRecord } from './record/decision-record.js';
 
@@ -295,16 +294,10 @@ function takeOfOverride(
   };
 }
 
-/** Plans a matched descriptor; returns undefined if `work` is exhausted. */
-export function planDescriptor(
-  context: RequestContext,
-  descriptor: Descriptor,
-  match: Match,
-  work: MatchWork,
-): Decision | undefined {
+/** Plans a matched descriptor. */
+export function planDescriptor(context: RequestContext, descriptor: Descriptor, match: Match): Decision {
   const { rules, entries } = match;
   if (descriptor.limit !== undefined && entries.length > 0) {
-    if (!work.spendExempt(overrideNamingSteps(entries))) return undefined;
     const take = takeOfOverride(context, descriptor, match, descriptor.limit);
     return new Decision(match, [take], false, true);
   }

@@ -11,7 +11,7 @@ import { noteDenial } from './answer/denial.js';
 import { passingAnswer } from './answer/throttled-answer.js';
 import { askStore } from './ask-store.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
-import { CALLER_WITHOUT_DEADLINE, type Caller, maxStepsFor, replyMarginMicros, waiterOf } from './caller.js';
+import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros, waiterOf } from './caller.js';
 import { HoldMarks } from './holds/hold-marks.js';
 import { Holds } from './holds/holds.js';
 import type { Settlements } from './holds/settlements.js';
@@ -32,7 +32,7 @@ import {
 } from './refusal.js';
 import { markNeverPassing } from './shared-bucket.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
-import { InlineStepBudget, type Planned, plan, SlicedPlan, stepsSpent, Throttled } from './sliced-plan.js';
+import { type Planned, plan, SlicedPlan, Throttled } from './sliced-plan.js';
 import { decideWithoutStore } from './store-failure.js';
 import { type AbandonReason, TurnQueue } from './turn-queue.js';
 import { limitsMayDeny, UndecidedAnswers } from './undecided-answers.js';
@@ -58,7 +58,6 @@ interface Prepared {
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
   readonly #turns: TurnQueue;
-  readonly #inlineSteps = new InlineStepBudget();
   readonly #observation: Observation;
   readonly #undecided: UndecidedAnswers;
   /** Whether buckets are in memory. Then calls cannot miss a deadline, so the clock is not read for it. */
@@ -124,11 +123,10 @@ export class ShouldRateLimit {
     const policy = this.#policyFor(request, startMicros, caller);
     if (!('match' in policy)) return policy;
     const context = this.#contextOf(request, policy, { caller, startMicros });
-    const steps = this.#inlineSteps.grant();
-    const planned = plan(context, steps);
-    this.#inlineSteps.spend(stepsSpent(steps));
+    const planned = plan(context);
     if (planned instanceof SlicedPlan) return this.#planInSlices(planned);
     if (planned instanceof BadRequest) return this.#refusePlanned(context, planned);
+    if (planned instanceof Throttled) return this.#throttle(context, planned);
     return this.#take(context, this.#storeDeadline(startMicros, caller));
   }
 
@@ -186,10 +184,7 @@ export class ShouldRateLimit {
     const { request, caller } = context;
     const nowMicros = this.#options.clock.monotonicMicros();
     const deadline: CallerDeadline = { deadlineMicros: caller.deadlineMicros };
-    const planned = await this.#turns.run(
-      slicedPlan.steps(maxStepsFor(deadline.deadlineMicros - nowMicros)),
-      waiterOf(caller, nowMicros, bytesOf(request)),
-    );
+    const planned = await this.#turns.run(slicedPlan.steps(), waiterOf(caller, nowMicros, bytesOf(request)));
     if (typeof planned === 'string') {
       this.#holds.settlePlanned(context);
       return this.#answerAbandoned(planned, request.domain, () => hasOverride(request), context, request);
@@ -208,7 +203,7 @@ export class ShouldRateLimit {
       return this.#answerAbandoned('full', codec.domainOf(message), mayOverride, arrival);
     }
     const large = new LargeMessage(message, codec);
-    const steps = this.#prepare(large, arrival, maxStepsFor(deadline.deadlineMicros - startMicros));
+    const steps = this.#prepare(large, arrival);
     let prepared: Prepared | Reply | AbandonReason;
     try {
       prepared = await this.#turns.run(steps, waiterOf(caller, startMicros, message.length));
@@ -224,27 +219,30 @@ export class ShouldRateLimit {
     return 'planned' in prepared ? this.#takePlanned(prepared, deadline) : prepared;
   }
 
-  *#prepare(large: LargeMessage, arrival: Arrival, steps: number): Generator<void, Prepared | Reply> {
+  *#prepare(large: LargeMessage, arrival: Arrival): Generator<void, Prepared | Reply> {
     const request = yield* large.decode();
     yield;
     const policy = this.#policyFor(request, arrival.startMicros, arrival.caller);
     if (!('match' in policy)) return policy;
     const slicedPlan = new SlicedPlan(this.#contextOf(request, policy, arrival));
-    return { slicedPlan, planned: yield* slicedPlan.steps(steps) };
+    return { slicedPlan, planned: yield* slicedPlan.steps() };
   }
 
   #takePlanned({ slicedPlan, planned }: Prepared, deadline: CallerDeadline): Reply | Promise<Reply> {
     const { clock } = this.#options;
-    const { context, exceededKeyOfAllowed } = slicedPlan;
-    if (planned instanceof Throttled) {
-      this.#holds.settlePlanned(context);
-      return this.#undecided.throttled(context, planned);
-    }
-    if (exceededKeyOfAllowed !== undefined)
-      this.#observation.matchExceeded(context.policy.domain, exceededKeyOfAllowed, false);
+    const { context } = slicedPlan;
+    if (planned instanceof Throttled) return this.#throttle(context, planned);
     if (planned instanceof BadRequest) return this.#refusePlanned(context, planned);
     context.wallMicros = clock.wallMicros();
     return this.#take(context, this.#storeDeadline(clock.monotonicMicros(), deadline));
+  }
+
+  #throttle(context: RequestContext, throttled: Throttled): RateLimitResponse {
+    const { clock, random = Math.random } = this.#options;
+    const { policy, request } = context;
+    this.#holds.settlePlanned(context);
+    const mayDeny = limitsMayDeny(policy, () => hasOverride(request), clock.wallMicros(), random);
+    return this.#undecided.throttled(context, throttled, mayDeny);
   }
 
   /** Answers a request that was not evaluated, or not completely. `request` is set once it is decoded. */

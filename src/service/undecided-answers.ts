@@ -30,14 +30,14 @@ export class UndecidedAnswers {
     return response;
   }
 
-  /** Answers a request whose matching exceeded its work budget. */
-  throttled(context: RequestContext, { index, key }: Throttled): RateLimitResponse {
+  /** Answers a request that exceeded a bound of matching. */
+  throttled(context: RequestContext, { index, bound }: Throttled, mayDeny: boolean): RateLimitResponse {
     const { answers, clock } = this.#options;
-    this.#observation.matchExceeded(context.policy.domain, key, !answers.shadowMode);
-    if (answers.shadowMode) this.#observation.counts.reference.globalShadow();
+    this.#observation.matchExceeded(context.policy.domain, bound, mayDeny && !answers.shadowMode);
+    if (mayDeny && answers.shadowMode) this.#observation.counts.reference.globalShadow();
     const why = 'match_budget_exceeded';
     context.wallMicros = clock.wallMicros();
-    const response = throttledAnswer(context, index, why, answers);
+    const response = mayDeny ? throttledAnswer(context, index, why, answers) : passingAnswer(context.request);
     this.#observation.undecided(context, response, why);
     return response;
   }

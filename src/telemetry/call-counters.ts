@@ -80,8 +80,7 @@ export function callCounters(registry: FamilyRegistry) {
     matchExceeded: registry.events(
       'weir_match_budget_exceeded_total',
       { domain: KNOWN_DOMAIN },
-      'Requests that exceeded the matching budget, by domain. They get OVER_LIMIT if an active rule could ' +
-        'have matched.',
+      'Requests that exceeded a bound of matching, by domain. They get OVER_LIMIT if a rule of the domain may deny.',
     ),
     requestsGivenUp: registry.events(
       'weir_requests_given_up_total',

@@ -1,10 +1,12 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RuleIndex } from '../../src/policy/derive/rule-index.js';
-import { EXCEEDED, MatchWork, unboundedWork } from '../../src/policy/match-work.js';
-import { normalisePath, normalisePathWithin } from '../../src/policy/paths/normalise-path.js';
+import { Level, type LevelNode } from '../../src/policy/level.js';
+import { MatchMemo } from '../../src/policy/match-memo.js';
+import { MatchWork } from '../../src/policy/match-work.js';
+import { normalisePath } from '../../src/policy/paths/normalise-path.js';
 import { PathPattern } from '../../src/policy/paths/path-pattern.js';
-import { PatternList } from '../../src/policy/values/pattern-list.js';
+import { patternCost } from '../../src/policy/values/regex-list.js';
 import { Wildcard } from '../../src/policy/values/wildcard.js';
 import { expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
@@ -92,14 +94,6 @@ describe('the normal form of a path', () => {
         }
       }),
       { numRuns: 30 },
-    );
-  });
-
-  test('is the same with counted steps, unless they exceed the budget', () => {
-    fc.assert(
-      fc.property(target, fc.nat(100), (given, steps) => {
-        expect([definedPath(given), EXCEEDED]).toContain(normalisePathWithin(given, new MatchWork(steps)));
-      }),
     );
   });
 });
@@ -196,24 +190,22 @@ describe('the rules of a step', () => {
         const index = indexOf(rules, sources);
         for (const values of asked) {
           const expected = firstFit(rules, values);
-          const found = index.find(values, unboundedWork());
-          expectSame(
-            found === undefined || found === EXCEEDED ? found : found.value,
-            expected < 0 ? undefined : String(expected),
-          );
+          expectSame(index.find(values, new MatchWork())?.value, expected < 0 ? undefined : String(expected));
         }
       }),
       runs(5000),
     );
   });
 
-  test('return that rule, or exceed the budget, for any number of steps', () => {
+  test('return that rule, or exceed the bound of work', () => {
     fc.assert(
-      fc.property(case_, fc.nat(400), ({ rules, asked, sources }, steps) => {
+      fc.property(case_, fc.nat(600), ({ rules, asked, sources }, units) => {
         const index = indexOf(rules, sources);
+        const work = new MatchWork(units);
         for (const values of asked) {
-          const found = index.find(values, new MatchWork(steps));
-          if (found === EXCEEDED) continue;
+          work.reset();
+          const found = index.find(values, work);
+          if (work.exceeded !== undefined) continue;
           const expected = firstFit(rules, values);
           expectSame(found?.value, expected < 0 ? undefined : String(expected));
         }
@@ -233,54 +225,76 @@ describe('the rules of a step', () => {
   });
 });
 
-describe('the patterns of a level', () => {
-  const pattern = fc
+describe('the nodes of a level', () => {
+  const wildcard = fc
     .tuple(text(['a', 'b', 'ab', '*', '😀'], 5), text(['a', 'b', '*'], 3), text(['a', 'bb', '*'], 3))
     .map(([first, second, third]) => `${first}*${second}${third}`);
+  const regex = text(['a', '.', 'b?', '(a|bb)*', '[ab]'], 4);
   const value = fc.oneof(text(['a', 'b', 'ab', '😀', '*'], 12), text(['a', 'b'], 60));
 
-  function listOf(patterns: readonly string[]): PatternList<string> {
-    const list = new PatternList<string>();
-    for (const one of patterns) list.add(new Wildcard(one), one);
-    return list;
+  /** A node that is tried for a value, and its definition as an expression of JavaScript. */
+  interface TriedNode extends LevelNode {
+    readonly model: RegExp;
   }
 
-  const case_ = fc.tuple(
-    fc.oneof(fc.uniqueArray(pattern, { maxLength: 40 }), fc.uniqueArray(pattern, { maxLength: 4 })),
-    fc.array(value, { maxLength: 12 }),
-  );
-
-  test('together return the first pattern that matches separately, also in another thread', () => {
-    fc.assert(
-      fc.property(case_, ([patterns, values]) => {
-        const list = listOf(patterns);
-        const other = listOf(patterns);
-        const words = listOf(patterns).prepared();
-        if (words !== undefined) other.setPrepared(structuredClone(words));
-        for (const one of values) {
-          const expected = patterns.find((source) => new Wildcard(source).matches(one));
-          expectSame(list.find(one, unboundedWork()), expected);
-          expectSame(other.find(one, unboundedWork()), expected);
-        }
-      }),
-      runs(5000),
-    );
+  const escaped = (part: string): string => part.replaceAll('*', '\\*');
+  const exactNode = (one: string): TriedNode => ({
+    value: one,
+    matcher: undefined,
+    wildcard: undefined,
+    model: new RegExp(`^${escaped(one)}$`, 'su'),
+  });
+  const wildcardNode = (one: string): TriedNode => ({
+    value: one,
+    matcher: undefined,
+    wildcard: new Wildcard(one),
+    model: new RegExp(`^${one.split('*').map(escaped).join('.*')}$`, 's'),
+  });
+  const regexNode = (one: string): TriedNode => ({
+    value: '',
+    matcher: { kind: 'regex', items: [one], costs: [patternCost(one) as number] },
+    wildcard: undefined,
+    model: new RegExp(`^(?:${one})$`, 'u'),
   });
 
-  test('return that pattern, or exceed the budget, for any number of steps', () => {
+  const case_ = fc.record({
+    exact: fc.uniqueArray(
+      text(['a', 'b', '😀'])
+        .filter((one) => one !== '')
+        .map(exactNode),
+      {
+        selector: (node) => node.value,
+        maxLength: 3,
+      },
+    ),
+    wildcards: fc.uniqueArray(wildcard, { maxLength: 40 }),
+    regexes: fc.uniqueArray(regex, { maxLength: 10 }),
+    hasAny: fc.boolean(),
+    values: fc.array(value, { maxLength: 12 }),
+  });
+  const ANY: TriedNode = { value: '', matcher: undefined, wildcard: undefined, model: /^/ };
+
+  test('are tried as exact values, patterns and expressions in file order, then the node for any value', () => {
     fc.assert(
-      fc.property(case_, fc.nat(300), ([patterns, values], steps) => {
-        const list = listOf(patterns);
-        for (const one of values) {
-          const found = list.find(one, new MatchWork(steps));
-          if (found === EXCEEDED) continue;
-          expectSame(
-            found,
-            patterns.find((source) => new Wildcard(source).matches(one)),
-          );
+      fc.property(case_, fc.nat(2000), ({ exact, wildcards, regexes, hasAny, values }, units) => {
+        const order = [...exact, ...wildcards.map(wildcardNode), ...regexes.map(regexNode)];
+        if (hasAny) order.push(ANY);
+        const level = new Level<TriedNode>(new MatchMemo());
+        // The order of kinds in the file does not matter.
+        for (const node of [...order].sort((one, other) => Number(!one.matcher) - Number(!other.matcher))) {
+          level.add(node);
+        }
+        const work = new MatchWork(units);
+        // The second time, results may be cached.
+        for (const one of [...values, ...values]) {
+          const expected = order.find(({ model }) => model.test(one));
+          expectSame(level.find(one, new MatchWork()), expected);
+          work.reset();
+          const found = level.find(one, work);
+          if (work.exceeded === undefined) expectSame(found, expected);
         }
       }),
-      runs(1000),
+      runs(3000),
     );
   });
 });

@@ -86,9 +86,9 @@ export function* findLimits(
   const { action, entries } = question;
   const source: FindSource = { ...planned, action };
   const override = readOverride(question.limit);
-  const met = yield* matchingLimits(source, entries);
+  const met = matchingLimits(source, entries);
   if (typeof met === 'string') return met;
-  const overridden = override && (yield* matchingLimits(source, entries, override));
+  const overridden = override && matchingLimits(source, entries, override);
   if (typeof overridden === 'string') return overridden;
   const isMet = met.match.rules.length > 0;
   if (!isMet && overridden === undefined) return yield* findPossible(source, met.match.entries);

@@ -2,7 +2,6 @@ import type { Descriptor } from '../../codec/messages.js';
 import type { ViewSteps } from '../../http/views/view-slices.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { unboundedWork } from '../../policy/match-work.js';
 import type { Match } from '../../policy/policy.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import { BadRequest, OVERRIDE_UNITS } from '../../service/bad-descriptor.js';
@@ -15,7 +14,7 @@ import {
   RequestContext,
   takeWithoutBlock,
 } from '../../service/plan.js';
-import { SlicedPlan, Throttled } from '../../service/sliced-plan.js';
+import { plan, Throttled } from '../../service/sliced-plan.js';
 import type { OverrideLimit } from './read-question.js';
 
 /** Context in which a descriptor is planned, as in a request. */
@@ -75,33 +74,24 @@ function metBy(context: RequestContext): MatchingLimits {
  * Returns the limits of a request with one descriptor, from the same code that decides requests. `override` is a limit
  * in the request. Returns a sentence if the descriptor cannot be evaluated.
  */
-export function* matchingLimits(
+export function matchingLimits(
   source: PlanSource,
   entries: readonly Entry[],
   override?: OverrideLimit,
-): QuestionSteps<MatchingLimits | string> {
-  const planning = new SlicedPlan(contextOf(source, entries, override));
-  const steps = planning.steps(Number.POSITIVE_INFINITY);
-  for (;;) {
-    const step = steps.next();
-    if (step.done !== true) {
-      yield '';
-      continue;
-    }
-    const planned = step.value;
-    if (planned instanceof BadRequest) return planned.message;
-    const exceeded = planned instanceof Throttled ? planned.key : planning.exceededKeyOfAllowed;
-    if (exceeded === undefined) return metBy(planning.context);
-    return `matching the value of ${exceeded} exceeds the matching budget, so weir does not know which limits apply`;
-  }
+): MatchingLimits | string {
+  const context = contextOf(source, entries, override);
+  const planned = plan(context);
+  if (planned instanceof BadRequest) return planned.message;
+  if (planned instanceof Throttled)
+    return 'matching the descriptor exceeds the bounds of matching, so weir does not know which limits apply';
+  return metBy(context);
 }
 
 /** Returns the limits of a descriptor with a known `match`. */
 export function limitsAt(source: PlanSource, match: Match): MatchingLimits {
   const context = contextOf(source, match.entries);
   const [descriptor] = context.request.descriptors as readonly [Descriptor];
-  // Unbounded work never ends a plan early, so the result is a decision.
-  const decision = planDescriptor(context, descriptor, match, unboundedWork()) as Decision;
+  const decision = planDescriptor(context, descriptor, match);
   context.decisions.push(decision);
   applyReplacesAndQuotas(context);
   return metBy(context);

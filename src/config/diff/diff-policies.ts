@@ -193,7 +193,7 @@ type PlannedLimits = readonly [before: readonly Rule[], after: readonly Rule[]];
 function plannedLimits(before: CompiledPolicy, after: CompiledPolicy): readonly PlannedLimits[] {
   const rulesByPath = ({ root }: CompiledPolicy) =>
     new Map(
-      [...root.nodesBelow(Infinity)]
+      [...root.withDescendants()]
         .filter(({ hasCustomer }) => hasCustomer)
         .map((node) => [
           node

@@ -1,4 +1,4 @@
-import { assertFound, unboundedWork } from '../../policy/match-work.js';
+import { MatchWork } from '../../policy/match-work.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
@@ -288,8 +288,7 @@ function othersOf(
   back: ReadonlyMap<PolicyNode, PolicyNode>,
 ): readonly Match[] {
   if (kindOf(node) === 'exact') {
-    const found = parent.find(node.key, node.value, unboundedWork());
-    return [found === undefined ? undefined : assertFound(found)];
+    return [parent.find(node.key, node.value, new MatchWork())];
   }
   // A node that both trees have, and that is tried before this one, takes the same values in both.
   const isFirst = (twin: PolicyNode | undefined): boolean =>

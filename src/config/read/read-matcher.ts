@@ -1,5 +1,5 @@
 import { parseBlock } from '../../policy/values/cidr.js';
-import { MAX_REGEX_LENGTH, patternSize } from '../../policy/values/regex-matcher.js';
+import { MAX_REGEX_LENGTH, patternCost } from '../../policy/values/regex-list.js';
 import { MATCHER_FIELDS, type MatcherKind, type ValueMatcher } from '../../policy/values/value-matcher.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
@@ -32,17 +32,17 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
   if (reader.field('value') !== undefined) {
     reader.error(field, `"${field}" cannot be combined with "value"; remove one of the two`);
   }
-  /** Size of each item; undefined for address blocks. */
+  /** Cost of each item; undefined for address blocks. */
   const items = new Map<string, number | undefined>();
   for (const { value, at, path } of textsOf(reader, field)) {
     const item = READERS[kind](value);
     if ('error' in item) reader.problems.error(at, path, item.error);
     else if (items.has(item.text)) {
       reader.problems.error(at, path, `"${shownStart(item.text)}" is listed twice; remove one`);
-    } else items.set(item.text, item.size);
+    } else items.set(item.text, item.cost);
   }
-  const sizes = [...items.values()].filter((size) => size !== undefined);
-  return { kind, items: [...items.keys()], sizes };
+  const costs = [...items.values()].filter((cost) => cost !== undefined);
+  return { kind, items: [...items.keys()], costs };
 }
 
 /** Matches an address with a prefix length. */
@@ -101,14 +101,14 @@ function textsOf(reader: FieldReader, field: string): readonly Located<string>[]
   return reader.texts(field, 'texts');
 }
 
-type Item = { readonly text: string; readonly size: number | undefined } | { readonly error: string };
+type Item = { readonly text: string; readonly cost: number | undefined } | { readonly error: string };
 
 function readBlock(text: string): Item {
   const block = parseBlock(text);
-  return typeof block === 'string' ? { error: block } : { text: block.text, size: undefined };
+  return typeof block === 'string' ? { error: block } : { text: block.text, cost: undefined };
 }
 
 function readPattern(text: string): Item {
-  const size = patternSize(text);
-  return typeof size === 'string' ? { error: size } : { text, size };
+  const cost = patternCost(text);
+  return typeof cost === 'string' ? { error: cost } : { text, cost };
 }

@@ -2,7 +2,7 @@ import type { Entry } from '../../limiter/entry.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { canonicalAddress } from '../../policy/values/cidr.js';
 import { longestBlock } from '../../policy/values/cidr-table.js';
-import { firstMatch } from '../../policy/values/regex-matcher.js';
+import { firstMatch } from '../../policy/values/regex-list.js';
 
 /** Nodes that were compared to an entry, and the result. */
 export interface TriedNode {

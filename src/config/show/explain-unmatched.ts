@@ -1,7 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import { nearest } from '../../nearest-name.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { assertFound, unboundedWork } from '../../policy/match-work.js';
+import { MatchWork } from '../../policy/match-work.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { type KeyPath, pathText, rulePaths, whyUnmatched } from './why-unmatched.js';
 
@@ -42,7 +42,7 @@ function lastMatch(
 ): { readonly node: PolicyNode; readonly missed: Entry | undefined } {
   let node = root;
   for (const entry of entries) {
-    const next = assertFound(node.find(entry.key, entry.value, unboundedWork()));
+    const next = node.find(entry.key, entry.value, new MatchWork());
     if (next === undefined) return { node, missed: entry };
     node = next;
   }

@@ -9,7 +9,7 @@ import {
   describeRule,
   headerFamilies,
 } from '../../policy/describe.js';
-import { assertFound, EXCEEDED, unboundedWork } from '../../policy/match-work.js';
+import { MatchWork } from '../../policy/match-work.js';
 import { type CustomerPlan, describeCustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import { type Algorithm, DEFAULT_HOLD_ENTRY, type DomainPolicy } from '../../policy/policy.js';
@@ -257,8 +257,7 @@ function explainSteps(
   let entries = given;
   const steps = policy.steps.map((step, i) => {
     const before = entries;
-    const derived = step.apply(before, unboundedWork());
-    if (derived !== EXCEEDED) entries = derived;
+    entries = step.apply(before, new MatchWork());
     return {
       path: `derive[${i}]`,
       step: describeStep(step),
@@ -284,8 +283,8 @@ function outcomeOf(step: DeriveStep, before: readonly Entry[], after: readonly E
     const missing = step.sources.filter((source) => !before.some((entry) => entry.key === source));
     return `the descriptor has no entry ${missing.join(', ')}`;
   }
-  const rule = step.firstRule(values, unboundedWork());
-  if (rule === undefined || rule === EXCEEDED) return 'no rule matches, so the entries stay unchanged';
+  const rule = step.firstRule(values, new MatchWork());
+  if (rule === undefined) return 'no rule matches, so the entries stay unchanged';
   return describeDeriveRule(rule, step.sources);
 }
 
@@ -298,7 +297,7 @@ function explainWalk(
   let node: PolicyNode | undefined = root;
   for (const entry of entries) {
     const parent: PolicyNode = node;
-    const next = assertFound(parent.find(entry.key, entry.value, unboundedWork()));
+    const next = parent.find(entry.key, entry.value, new MatchWork());
     levels.push({
       entry: redactEntries([entry], secretKeys)[0] as Entry,
       tried: triedNodes(parent, entry, next),

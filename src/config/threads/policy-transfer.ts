@@ -78,20 +78,7 @@ export type PolicyItem =
       readonly key: string;
       readonly intervals: CidrIntervals;
     }
-  /**
-   * A part of the compiled patterns of a level, from word `at` of `all` words on. The last part completes the level.
-   */
-  | {
-      readonly kind: 'patterns';
-      readonly parent: number;
-      readonly key: string;
-      readonly at: number;
-      readonly all: number;
-      readonly words: Int32Array;
-    }
-  /**
-   * Compiles some of the regular expressions of a level; see {@link Level.compile}. Takes up to the time of a slice.
-   */
+  /** Compiles a regular expression of a level; see {@link Level.compile}. Takes up to the time of a slice. */
   | { readonly kind: 'compile'; readonly parent: number; readonly key: string; readonly step: number }
   | { readonly kind: 'end' };
 
@@ -101,8 +88,6 @@ type PartItem = Exclude<PolicyItem, { kind: 'domain' | 'kept' | 'end' }>;
 
 /** Number of table keys per item. */
 const PAIRS_PER_ITEM = 16;
-/** Number of words of compiled patterns per item: 256 KB. */
-const WORDS_PER_ITEM = 65_536;
 
 /** Number of bytes of a table of plans per item. */
 const PLAN_BYTES_PER_ITEM = 262_144;
@@ -245,24 +230,13 @@ function* nodeItems<Node>(
 function* levelItems(parent: number, key: string, level: Level<PolicyNode>): Generator<PolicyItem> {
   const intervals = level.preparedIntervals();
   if (intervals !== undefined) yield { kind: 'intervals', parent, key, intervals };
-  const words = level.preparedPatterns();
-  for (let at = 0; words !== undefined && at < words.length; at += WORDS_PER_ITEM) {
-    yield {
-      kind: 'patterns',
-      parent,
-      key,
-      at,
-      all: words.length,
-      words: words.slice(at, at + WORDS_PER_ITEM),
-    };
-  }
   for (let step = 0; step < level.compileSteps; step++) yield { kind: 'compile', parent, key, step };
 }
 
 /** Tells whether an item takes so long to add that it needs its own slice. */
 export function needsOwnSlice(item: { readonly kind: string }): boolean {
   if (item.kind === 'derive') return (item as DeriveItem).rule.conditions.some(hasAlternatives);
-  return item.kind === 'compile' || item.kind === 'patterns' || item.kind === 'plan_bytes';
+  return item.kind === 'compile' || item.kind === 'plan_bytes';
 }
 
 /** Tells whether the condition has braces, which make it several patterns. */
@@ -275,8 +249,6 @@ export class PolicyReceiver {
   private readonly inEffect: PolicySet | undefined;
   private readonly domains = new Map<string, CompiledPolicy>();
   private builder: TreeBuilder | undefined;
-  /** Words received so far for the patterns of a level. */
-  private words = new Int32Array(0);
   private plans: PlanTable | undefined;
   private readonly tables: readonly PlanTable[];
 
@@ -343,12 +315,6 @@ export class PolicyReceiver {
         break;
       case 'intervals':
         builder.levelBelow(item.parent, item.key)?.setIntervals(item.intervals);
-        break;
-      case 'patterns':
-        if (item.at === 0) this.words = new Int32Array(item.all);
-        this.words.set(item.words, item.at);
-        if (item.at + item.words.length < item.all) break;
-        builder.levelBelow(item.parent, item.key)?.setPatterns(this.words);
         break;
       case 'compile':
         builder.levelBelow(item.parent, item.key)?.compile(item.step);

@@ -1,5 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import { EXCEEDED, type MatchWork } from '../match-work.js';
+import type { MatchWork } from '../match-work.js';
 import { sha256Hex } from '../names/sha256.js';
 import type { DeriveRule } from './derive-rule.js';
 import { RuleIndex } from './rule-index.js';
@@ -17,8 +17,6 @@ export const UNKNOWN_KEY_PREFIX = 'sha256:';
 const MAX_CACHED_KEYS = 1000;
 /** Maximum length of cached API keys; longer ones are not worth the memory. */
 const MAX_CACHED_KEY_LENGTH = 256;
-/** Steps for a digest, in addition to its bytes. */
-const DIGEST_STEPS = 500;
 
 /**
  * Step `sha256`: replaces the source entry by the tenant of the API key. If several entries have that key, the first
@@ -42,29 +40,23 @@ export class TableStep {
     return this.table.size;
   }
 
-  /** Returns the derived entries; `work` bounds the cost of digests. */
-  apply(entries: readonly Entry[], work: MatchWork): readonly Entry[] | typeof EXCEEDED {
-    if (!work.spend(entries.length)) return EXCEEDED;
+  apply(entries: readonly Entry[]): readonly Entry[] {
     let derived: Entry[] | undefined;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry;
       if (entry.key !== this.source) derived?.push(entry);
       else if (derived === undefined) {
         derived = entries.slice(0, i);
-        const tenant = this.tenantOf(entry.value, work);
-        if (tenant === EXCEEDED) return EXCEEDED;
-        derived.push({ key: this.entry, value: tenant });
+        derived.push({ key: this.entry, value: this.tenantOf(entry.value) });
       }
     }
     return derived ?? entries;
   }
 
-  private tenantOf(apiKey: string, work: MatchWork): string | typeof EXCEEDED {
+  private tenantOf(apiKey: string): string {
     const isShort = apiKey.length <= MAX_CACHED_KEY_LENGTH;
     const known = isShort ? this.remembered.get(apiKey) : undefined;
     if (known !== undefined) return known;
-    const bytes = isShort ? apiKey.length : Buffer.byteLength(apiKey);
-    if (!work.spend(DIGEST_STEPS + bytes)) return EXCEEDED;
     const digest = sha256Hex(apiKey);
     const tenant = this.table.get(digest) ?? UNKNOWN_KEY_PREFIX + digest;
     if (isShort) {
@@ -102,16 +94,12 @@ export class RuleStep {
     this.index.add(rule);
   }
 
-  apply(entries: readonly Entry[], work: MatchWork): readonly Entry[] | typeof EXCEEDED {
-    // Finding the sources, and removing them.
-    if (!work.spend(1 + ((entries.length * this.sources.length) >> 1))) return EXCEEDED;
+  /** Returns the derived entries, which mean nothing if `work` is exceeded. */
+  apply(entries: readonly Entry[], work: MatchWork): readonly Entry[] {
     const values = this.sourceValues(entries);
     if (values === undefined) return entries;
     const rule = this.firstRule(values, work);
-    if (rule === undefined || rule === EXCEEDED) return rule ?? entries;
-    return work.spend(entries.length * (1 + this.sources.length))
-      ? this.replaceSources(entries, rule.value)
-      : EXCEEDED;
+    return rule === undefined ? entries : this.replaceSources(entries, rule.value);
   }
 
   /**
@@ -129,7 +117,7 @@ export class RuleStep {
   }
 
   /** Returns the first rule that matches the values of the sources; see {@link RuleIndex}. */
-  firstRule(values: readonly string[], work: MatchWork): DeriveRule | undefined | typeof EXCEEDED {
+  firstRule(values: readonly string[], work: MatchWork): DeriveRule | undefined {
     return this.index.find(values, work);
   }
 

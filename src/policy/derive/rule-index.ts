@@ -1,16 +1,15 @@
-import { EXCEEDED, type MatchWork } from '../match-work.js';
-import { normalisePathWithin } from '../paths/normalise-path.js';
+import { MatchWork } from '../match-work.js';
+import { normalisePath } from '../paths/normalise-path.js';
 import { PathCursor } from '../paths/path-cursor.js';
 import { PathPattern } from '../paths/path-pattern.js';
 import { type Accepts, NO_RULE, SegmentTrie } from '../paths/segment-trie.js';
 import type { DeriveCondition, DeriveRule } from './derive-rule.js';
 
-/** Steps for each visited node of the conditions. */
-const CONDITION_STEPS = 10;
-/** V8 hashes only the length of longer strings (String::kMaxHashCalcLength). */
-const MAX_HASHED_UNITS = 16_384;
+/** Units (MatchWork) for each visited node of the conditions. */
+const CONDITION_UNITS = 12;
 
 const NO_VALUES: readonly string[] = [];
+const NO_WORK = new MatchWork();
 
 /** The conditions for a source, with one node for each combination of exact values of the sources before it. */
 class ConditionNode {
@@ -45,11 +44,10 @@ export class RuleIndex {
   /** Normalized path of each value that is tested; '' if it is not needed. */
   private readonly paths: string[] = [];
   private values = NO_VALUES;
-  private work: MatchWork | undefined;
+  private work = NO_WORK;
   /** Whether any rule has more than one path pattern. */
   private hasSeveralPatterns = false;
   private best = NO_RULE;
-  private exceeded = false;
 
   constructor(sources: number) {
     this.sources = sources;
@@ -81,67 +79,55 @@ export class RuleIndex {
     trie.add(rule.conditions[first] as PathPattern, place, this.isLast);
   }
 
-  /** Returns the first rule in file order that matches the values of the sources. */
-  find(values: readonly string[], work: MatchWork): DeriveRule | undefined | typeof EXCEEDED {
+  /**
+   * Returns the first rule in file order that matches the values of the sources. The result means nothing if `work` is
+   * exceeded.
+   */
+  find(values: readonly string[], work: MatchWork): DeriveRule | undefined {
     this.values = values;
     this.work = work;
     this.best = NO_RULE;
-    this.exceeded = false;
-    this.visit(this.root, 0, work);
+    this.visit(this.root, 0);
     for (let i = 0; i < this.sources; i++) {
       this.paths[i] = '';
       (this.cursors[i] as PathCursor).close();
     }
     this.values = NO_VALUES;
-    if (this.exceeded) return EXCEEDED;
+    this.work = NO_WORK;
     return this.best === NO_RULE ? undefined : this.rules[this.best];
   }
 
-  private visit(node: ConditionNode, source: number, work: MatchWork): void {
-    if (node.firstRule >= this.best || this.exceeded) return;
-    if (!work.spend(CONDITION_STEPS)) {
-      this.exceeded = true;
-      return;
-    }
+  private visit(node: ConditionNode, source: number): void {
+    if (node.firstRule >= this.best || !this.work.charge(CONDITION_UNITS)) return;
     if (source === this.sources) {
-      this.visitLast(node, work);
+      this.visitLast(node);
       return;
     }
-    if (node.exact !== undefined) {
-      const value = this.values[source] as string;
-      if (work.spend(Math.min(value.length, MAX_HASHED_UNITS) >> 2)) {
-        const next = node.exact.get(value);
-        if (next !== undefined) this.visit(next, source + 1, work);
-      } else {
-        this.exceeded = true;
-      }
-    }
-    if (node.other !== undefined) this.visit(node.other, source + 1, work);
+    const next = node.exact?.get(this.values[source] as string);
+    if (next !== undefined) this.visit(next, source + 1);
+    if (node.other !== undefined) this.visit(node.other, source + 1);
   }
 
-  private visitLast({ rule, tries }: ConditionNode, work: MatchWork): void {
+  private visitLast({ rule, tries }: ConditionNode): void {
     if (rule < this.best) this.best = rule;
     if (tries === undefined) return;
     for (let i = 0; i < tries.length; i++) {
       const trie = tries[i];
-      if (trie === undefined || trie.least >= this.best || this.exceeded) continue;
-      if (!this.normalisePathOf(i, work)) return;
+      if (trie === undefined || trie.least >= this.best) continue;
+      if (!this.normalisePathOf(i)) return;
       const cursor = this.cursors[i] as PathCursor;
-      const found = trie.find(cursor, this.best, this.hasSeveralPatterns ? this.accepts : undefined, work);
-      if (found === EXCEEDED) this.exceeded = true;
-      else this.best = found;
+      const accepts = this.hasSeveralPatterns ? this.accepts : undefined;
+      this.best = trie.find(cursor, this.best, accepts, this.work);
     }
   }
 
-  /** Normalizes a value, unless it is done; returns false if the work budget is exhausted. */
-  private normalisePathOf(source: number, work: MatchWork): boolean {
+  /** Normalizes a value, unless it is done; returns false if that exceeds the bound of work. */
+  private normalisePathOf(source: number): boolean {
     if (this.paths[source]) return true;
-    const path = normalisePathWithin(this.values[source] as string, work);
-    // The walk extracts segments and hashes them, which costs about as much as reading each character.
-    if (path === EXCEEDED || !work.spend(16 + (path.length >> 2))) {
-      this.exceeded = true;
-      return false;
-    }
+    const value = this.values[source] as string;
+    // Reading a path, and its segments, takes as long as trying a pattern on it.
+    if (!this.work.chargePattern(value.length)) return false;
+    const path = normalisePath(value);
     this.paths[source] = path;
     (this.cursors[source] as PathCursor).open(path);
     return true;
@@ -158,7 +144,6 @@ export class RuleIndex {
   /** Returns whether the path patterns of a rule after its first one match, too. */
   private readonly accepts: Accepts = (rule) => {
     const { conditions } = this.rules[rule] as DeriveRule;
-    const work = this.work as MatchWork;
     let isFirst = true;
     for (let i = 0; i < conditions.length; i++) {
       const condition = conditions[i];
@@ -167,9 +152,7 @@ export class RuleIndex {
         isFirst = false;
         continue;
       }
-      if (!this.normalisePathOf(i, work)) return EXCEEDED;
-      const matches = condition.matchesWithin(this.paths[i] as string, work);
-      if (matches !== true) return matches;
+      if (!this.normalisePathOf(i) || !condition.matches(this.paths[i] as string, this.work)) return false;
     }
     return true;
   };

@@ -1,4 +1,3 @@
-import { EXCEEDED, type MatchWork } from '../match-work.js';
 import { PathBuffer } from './path-buffer.js';
 
 const SLASH = 0x2f;
@@ -26,16 +25,6 @@ export function normalisePath(target: string): string {
   const end = normalEnd(target);
   if (end >= 0) return end === target.length ? target : target.slice(0, end);
   return buffer.rewrite(target, pathStart(target));
-}
-
-/**
- * Does {@link normalisePath} within the work budget: reading costs about 1 ns per character, and rewriting up to 5 ns.
- */
-export function normalisePathWithin(target: string, work: MatchWork): string | typeof EXCEEDED {
-  if (!work.spend(20 + (target.length >> 2))) return EXCEEDED;
-  const end = normalEnd(target);
-  if (end >= 0) return end === target.length ? target : target.slice(0, end);
-  return work.spend(32 + target.length) ? buffer.rewrite(target, pathStart(target)) : EXCEEDED;
 }
 
 /**

@@ -1,11 +1,8 @@
-import { EXCEEDED, type MatchWork, unboundedWork } from '../match-work.js';
+import { MatchWork } from '../match-work.js';
 import { parsePathPattern } from './parse-path-pattern.js';
 import { firstSlash, matchesFrom, type Segment } from './path-segments.js';
 
 export { MAX_ALTERNATIVES, MAX_PATH_PATTERN_LENGTH } from './parse-path-pattern.js';
-
-/** Steps for each alternative. */
-const ALTERNATIVE_STEPS = 4;
 
 /*
  * Path patterns of `derive`: `*` matches any characters of one segment, `?` one character of it, `[a-z]` and `[!a-z]`
@@ -35,19 +32,9 @@ export class PathPattern {
     return typeof alternatives === 'string' ? alternatives : new PathPattern(source, alternatives);
   }
 
-  /** Returns whether a whole path, in its normal form, matches; without a work budget. */
-  matches(path: string): boolean {
-    return this.matchesWithin(path, unboundedWork()) === true;
-  }
-
-  /** Does {@link matches} within the work budget. */
-  matchesWithin(path: string, work: MatchWork): boolean | typeof EXCEEDED {
-    for (let i = 0; i < this.alternatives.length; i++) {
-      if (!work.spend(ALTERNATIVE_STEPS)) return EXCEEDED;
-      const alternative = this.alternatives[i] as readonly Segment[];
-      const matches = matchesFrom(alternative, 0, path, firstSlash(path), work);
-      if (matches !== false) return matches;
-    }
-    return false;
+  /** Returns whether a whole path, in its normal form, matches. The result means nothing if `work` is exceeded. */
+  matches(path: string, work = new MatchWork()): boolean {
+    const slash = firstSlash(path);
+    return this.alternatives.some((alternative) => matchesFrom(alternative, 0, path, slash, work));
   }
 }

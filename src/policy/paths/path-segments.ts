@@ -1,4 +1,4 @@
-import { EXCEEDED, type MatchWork } from '../match-work.js';
+import type { MatchWork } from '../match-work.js';
 
 /** One character of a segment's pattern. */
 export type Token =
@@ -31,11 +31,10 @@ export type Segment =
   | { readonly kind: 'star'; readonly prefix: string; readonly suffix: string }
   | TokenSegment;
 
-/** Steps for a segment, in addition to its characters. */
-const SEGMENT_STEPS = 16;
-
-/** Steps for a character. */
-const TOKEN_STEPS = 4;
+/** Units (MatchWork) for a segment, in addition to its characters. */
+const SEGMENT_UNITS = 20;
+/** Units for a character. */
+const TOKEN_UNITS = 5;
 
 /** Returns the end of the segment after the slash at `at`. */
 export function segmentEnd(path: string, at: number): number {
@@ -73,7 +72,7 @@ export function literalSuffix(segments: readonly Segment[]): string {
 /**
  * Returns whether a path, starting with the slash at `start`, matches the segments from `from` on. `**` works for
  * segments as `*` does for characters: the search returns to the last one and extends it by one. The segments after the
- * last one are compared with the end of the path at once.
+ * last one are compared with the end of the path at once. The result means nothing if `work` is exceeded.
  */
 export function matchesFrom(
   segments: readonly Segment[],
@@ -81,7 +80,7 @@ export function matchesFrom(
   path: string,
   start: number,
   work: MatchWork,
-): boolean | typeof EXCEEDED {
+): boolean {
   const last = lastDoubleStar(segments);
   let p = from;
   let at = start;
@@ -103,15 +102,11 @@ export function matchesFrom(
     }
     if (at === path.length) return p === segments.length;
     const end = segmentEnd(path, at);
-    if (!work.spend(SEGMENT_STEPS + ((end - at) >> 4))) return EXCEEDED;
-    if (segment !== undefined) {
-      const matches = matchesSegment(segment, path, at + 1, end, work);
-      if (matches === EXCEEDED) return EXCEEDED;
-      if (matches) {
-        p++;
-        at = end;
-        continue;
-      }
+    if (!work.charge(SEGMENT_UNITS + ((end - at) >> 4))) return false;
+    if (segment !== undefined && matchesSegment(segment, path, at + 1, end, work)) {
+      p++;
+      at = end;
+      continue;
     }
     if (anyP < 0) return false;
     p = anyP + 1;
@@ -137,7 +132,7 @@ function matchesSegment(
   from: number,
   to: number,
   work: MatchWork,
-): boolean | typeof EXCEEDED {
+): boolean {
   switch (segment.kind) {
     case 'literal':
       return segment.text.length === to - from && path.startsWith(segment.text, from);
@@ -151,7 +146,8 @@ function matchesSegment(
   }
 }
 
-function hasEnds(path: string, from: number, to: number, head: string, tail: string): boolean {
+/** Returns whether the part of a path from `from` to `to` starts with `head` and ends with `tail`. */
+export function hasEnds(path: string, from: number, to: number, head: string, tail: string): boolean {
   return path.startsWith(head, from) && path.startsWith(tail, to - tail.length);
 }
 
@@ -165,7 +161,7 @@ function matchesTokens(
   from: number,
   to: number,
   work: MatchWork,
-): boolean | typeof EXCEEDED {
+): boolean {
   let t = 0;
   let i = from;
   let starT = -1;
@@ -177,7 +173,7 @@ function matchesTokens(
       starI = i;
       continue;
     }
-    if (!work.spend(token?.kind === 'set' ? TOKEN_STEPS + token.ranges.length : TOKEN_STEPS)) return EXCEEDED;
+    if (!work.charge(token?.kind === 'set' ? TOKEN_UNITS + token.ranges.length : TOKEN_UNITS)) return false;
     const width = token === undefined ? 0 : matchToken(token, path, i);
     if (width > 0) {
       t++;

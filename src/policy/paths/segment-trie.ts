@@ -1,24 +1,32 @@
-import { EXCEEDED, type MatchWork } from '../match-work.js';
-import { AffixTrie } from '../values/affix-trie.js';
+import type { MatchWork } from '../match-work.js';
 import type { PathCursor } from './path-cursor.js';
 import type { PathPattern } from './path-pattern.js';
-import { literalSuffix, matchesFrom, type Segment } from './path-segments.js';
+import { hasEnds, literalSuffix, matchesFrom, type Segment } from './path-segments.js';
 
 /** Greater than every rule. */
 export const NO_RULE = Number.MAX_SAFE_INTEGER;
 
-/** Steps for each visited node, and for each pattern that is tested by itself. */
-const NODE_STEPS = 16;
-const REST_STEPS = 6;
+/** Units (MatchWork) for each visited node, and for comparing the ends of a text. */
+const NODE_UNITS = 20;
+const ENDS_UNITS = 8;
 
 /** Returns whether the conditions of a rule besides its path hold; rules of a trie are numbers in file order. */
-export type Accepts = (rule: number) => boolean | typeof EXCEEDED;
+export type Accepts = (rule: number) => boolean;
 
 /** The rest of a pattern from the first segment that has no edge. */
 interface PatternRest {
   readonly rule: number;
   readonly segments: readonly Segment[];
   readonly from: number;
+  /** Every path that matches ends with this text. */
+  readonly end: string;
+}
+
+/** The edge for a segment with one star. */
+interface StarEdge {
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly node: SegmentNode;
 }
 
 class SegmentNode {
@@ -29,13 +37,13 @@ class SegmentNode {
   longest = 0;
   /** Edge for `*`. */
   any: SegmentNode | undefined;
-  /** Edges for other segments with one star. */
-  stars: AffixTrie<SegmentNode> | undefined;
+  /** Edges for other segments with one star, by prefix and suffix. */
+  stars: Map<string, StarEdge> | undefined;
   /** Rules whose patterns end here, and those that end here with `**`, ascending. */
   here: number[] | undefined;
   below: number[] | undefined;
-  /** By the text with which the path ends; ascending by rule. */
-  rests: AffixTrie<PatternRest[]> | undefined;
+  /** Ascending by rule. */
+  rests: PatternRest[] | undefined;
 
   constructor(least: number) {
     this.firstRule = least;
@@ -44,9 +52,9 @@ class SegmentNode {
 
 /**
  * Path patterns of many rules in one trie of segments: one walk finds the first rule that matches a path. Strings,
- * segments with one `*` and a trailing `**` are edges, so their number does not matter. Other patterns (`?`, sets,
- * several stars in a segment, `**` in the middle) are tested one by one where their edges end, if the path has the
- * required end.
+ * segments that are `*` and a trailing `**` are edges, so their number does not matter. Other segments with one star are
+ * edges that are tried one by one. Other patterns (`?`, sets, several stars in a segment, `**` in the middle) are tested
+ * one by one where their edges end, if the path has the required end.
  */
 export class SegmentTrie {
   /** The first rule in the trie. */
@@ -58,9 +66,6 @@ export class SegmentTrie {
   /** The cursor of the current walk. */
   private cursor: PathCursor | undefined;
   private best = NO_RULE;
-  private exceeded = false;
-  private readonly found: SegmentNode[] = [];
-  private readonly rests: PatternRest[][] = [];
 
   constructor(least: number) {
     this.least = least;
@@ -88,8 +93,8 @@ export class SegmentTrie {
     for (let i = 0; i < count; i++) {
       const next = childOf(node, all[i] as Segment, rule);
       if (next === undefined) {
-        node.rests ??= new AffixTrie();
-        node.rests.put('', literalSuffix(all), () => []).push({ rule, segments: all, from: i });
+        node.rests ??= [];
+        node.rests.push({ rule, segments: all, from: i, end: literalSuffix(all) });
         return;
       }
       node = next;
@@ -100,33 +105,22 @@ export class SegmentTrie {
 
   /**
    * Returns the first rule before `best` that matches the cursor's path and that `accepts` allows, or `best` if no such
-   * rule exists. `accepts` is undefined if no rule has other conditions.
+   * rule exists. `accepts` is undefined if no rule has other conditions. The result means nothing if `work` is exceeded.
    */
-  find(
-    cursor: PathCursor,
-    best: number,
-    accepts: Accepts | undefined,
-    work: MatchWork,
-  ): number | typeof EXCEEDED {
+  find(cursor: PathCursor, best: number, accepts: Accepts | undefined, work: MatchWork): number {
     const { path } = cursor;
     this.cursor = cursor;
     this.best = best;
-    this.exceeded = false;
     if (path.length <= this.longestPath) {
       const rules = this.paths.get(path);
       if (rules !== undefined) this.take(rules, accepts);
     }
     this.walk(this.root, 0, accepts, work);
-    this.found.length = 0;
-    return this.exceeded ? EXCEEDED : this.best;
+    return this.best;
   }
 
   private walk(node: SegmentNode, depth: number, accepts: Accepts | undefined, work: MatchWork): void {
-    if (node.firstRule >= this.best || this.exceeded) return;
-    if (!work.spend(NODE_STEPS)) {
-      this.exceeded = true;
-      return;
-    }
+    if (node.firstRule >= this.best || !work.charge(NODE_UNITS)) return;
     const cursor = this.cursor as PathCursor;
     if (node.below !== undefined) this.take(node.below, accepts);
     if (node.rests !== undefined) this.tryRests(node.rests, cursor.slash(depth), accepts, work);
@@ -141,41 +135,23 @@ export class SegmentTrie {
       if (next !== undefined) this.walk(next, depth + 1, accepts, work);
     }
     if (node.any !== undefined) this.walk(node.any, depth + 1, accepts, work);
-    if (node.stars !== undefined) {
-      const { found } = this;
-      const first = found.length;
-      const steps = node.stars.collect(cursor.path, start, end, found);
-      if (!work.spend(steps)) this.exceeded = true;
-      for (let i = first; i < found.length; i++) {
-        this.walk(found[i] as SegmentNode, depth + 1, accepts, work);
-      }
-      found.length = first;
+    if (node.stars === undefined) return;
+    for (const { prefix, suffix, node: next } of node.stars.values()) {
+      if (!work.charge(ENDS_UNITS)) return;
+      if (prefix.length + suffix.length > end - start) continue;
+      if (hasEnds(cursor.path, start, end, prefix, suffix)) this.walk(next, depth + 1, accepts, work);
     }
   }
 
   private take(rules: readonly number[], accepts: Accepts | undefined): void {
     for (let i = 0; i < rules.length; i++) {
       const rule = rules[i] as number;
-      if (rule >= this.best || this.exceeded) return;
-      this.try(rule, accepts);
+      if (rule >= this.best) return;
+      if (accepts === undefined || accepts(rule)) this.best = rule;
     }
   }
 
   private tryRests(
-    trie: AffixTrie<PatternRest[]>,
-    slash: number,
-    accepts: Accepts | undefined,
-    work: MatchWork,
-  ): void {
-    const { path } = this.cursor as PathCursor;
-    const { rests } = this;
-    rests.length = 0;
-    if (!work.spend(trie.collect(path, slash, path.length, rests))) this.exceeded = true;
-    for (let i = 0; i < rests.length && !this.exceeded; i++)
-      this.tryAll(rests[i] as PatternRest[], slash, accepts, work);
-  }
-
-  private tryAll(
     rests: readonly PatternRest[],
     slash: number,
     accepts: Accepts | undefined,
@@ -183,18 +159,12 @@ export class SegmentTrie {
   ): void {
     const { path } = this.cursor as PathCursor;
     for (let i = 0; i < rests.length; i++) {
-      const { rule, segments, from } = rests[i] as PatternRest;
-      if (rule >= this.best || this.exceeded) return;
-      const matches = work.spend(REST_STEPS) ? matchesFrom(segments, from, path, slash, work) : EXCEEDED;
-      if (matches === EXCEEDED) this.exceeded = true;
-      else if (matches) this.try(rule, accepts);
+      const { rule, segments, from, end } = rests[i] as PatternRest;
+      if (rule >= this.best || !work.charge(ENDS_UNITS)) return;
+      if (!path.startsWith(end, Math.max(slash, path.length - end.length))) continue;
+      if (!matchesFrom(segments, from, path, slash, work)) continue;
+      if (accepts === undefined || accepts(rule)) this.best = rule;
     }
-  }
-
-  private try(rule: number, accepts: Accepts | undefined): void {
-    const accepted = accepts === undefined || accepts(rule);
-    if (accepted === EXCEEDED) this.exceeded = true;
-    else if (accepted) this.best = rule;
   }
 }
 
@@ -218,8 +188,15 @@ function childOf(node: SegmentNode, segment: Segment, rule: number): SegmentNode
     node.any ??= make();
     return node.any;
   }
-  node.stars ??= new AffixTrie();
-  return node.stars.put(prefix, suffix, make);
+  node.stars ??= new Map();
+  // A segment contains no slash.
+  const ends = `${prefix}/${suffix}`;
+  let edge = node.stars.get(ends);
+  if (edge === undefined) {
+    edge = { prefix, suffix, node: make() };
+    node.stars.set(ends, edge);
+  }
+  return edge.node;
 }
 
 /** Rules after one without other conditions are unreachable. */

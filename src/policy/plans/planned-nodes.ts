@@ -1,14 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 import { PolicyNode } from '../policy-node.js';
-import {
-  BLOCKED,
-  findRow,
-  isSet,
-  type PlanTable,
-  valuesAt,
-  valuesIndexOf,
-  valuesOfRow,
-} from './plan-table.js';
+import { BLOCKED, findRow, isSet, type PlanTable, valuesAt, valuesIndexOf } from './plan-table.js';
 import { hasFlags, rulesOfPlan } from './planned-rules.js';
 
 /** Number of nodes that are kept; a power of two. They take about 10 MB. */
@@ -59,12 +51,6 @@ export function customerOf(by: string, entries: readonly Entry[]): string {
     if (entry.key === by) return entry.value;
   }
   return '';
-}
-
-/** Returns whether the row of the customer in `entries` blocks it. */
-export function blocksCustomer(table: PlanTable | undefined, entries: readonly Entry[]): boolean {
-  if (table?.hasBlocked !== true) return false;
-  return isSet(valuesOfRow(table, findRow(table, customerOf(table.by, entries))), BLOCKED);
 }
 
 function copyOf(node: PolicyNode, values: Float64Array): PolicyNode {

@@ -1,4 +1,4 @@
-import { assertFound, EXCEEDED, type MatchWork, unboundedWork } from '../match-work.js';
+import { MatchWork } from '../match-work.js';
 import {
   addressText,
   type CidrBlock,
@@ -12,9 +12,9 @@ import {
 /** No block contains the addresses of the interval. */
 const NONE = -1;
 
-/** Steps (MatchWork) for parsing a network, and for the lookup of each block that could contain it. */
-const NETWORK_STEPS = 600;
-const PREFIX_STEPS = 120;
+/** Units (MatchWork) for parsing a network, and for the lookup of each block that could contain it. */
+const NETWORK_UNITS = 800;
+const PREFIX_UNITS = 160;
 const WORD_BITS = 32;
 
 /** The address of the current lookup. */
@@ -73,10 +73,10 @@ export class CidrTable<Owner> {
   }
 
   /**
-   * Returns the owner of an address or network; undefined for other strings, and if no block contains all of it.
-   * Returns {@link EXCEEDED} if `work` is exhausted.
+   * Returns the owner of an address or network; undefined for other strings, and if no block contains all of it. An
+   * address costs no work, because it is short and all blocks are searched together.
    */
-  find(value: string, work: MatchWork = unboundedWork()): Owner | undefined | typeof EXCEEDED {
+  find(value: string, work: MatchWork): Owner | undefined {
     if (value.length > MAX_BLOCK_LENGTH) return undefined;
     const family = readAddress(value, words);
     if (family === 0) return this.findNetwork(value, work);
@@ -89,15 +89,15 @@ export class CidrTable<Owner> {
    * Finds a network by looking up each block that could contain it, at most 129, because intervals only contain
    * addresses.
    */
-  private findNetwork(value: string, work: MatchWork): Owner | undefined | typeof EXCEEDED {
+  private findNetwork(value: string, work: MatchWork): Owner | undefined {
     // Most strings that are not addresses are not networks, either.
     if (value.indexOf('/') <= 0) return undefined;
-    if (!work.spend(NETWORK_STEPS)) return EXCEEDED;
+    if (!work.charge(NETWORK_UNITS)) return undefined;
     const network = networkOf(value);
     if (network === undefined) return undefined;
     const { family } = network;
     const prefixes = this.prefixes[family];
-    if (!work.spend(PREFIX_STEPS * prefixes.length)) return EXCEEDED;
+    if (!work.charge(PREFIX_UNITS * prefixes.length)) return undefined;
     const masked = wordsOf(family, network.first);
     for (let i = 0; i < prefixes.length; i++) {
       const prefix = prefixes[i] as number;
@@ -123,7 +123,7 @@ function clearBehind(address: Uint32Array, prefix: number): void {
 export function longestBlock(blocks: readonly string[], address: string): string | undefined {
   const table = new CidrTable<string>();
   for (const block of blocks) table.add([block], block);
-  return assertFound(table.find(address));
+  return table.find(address, new MatchWork());
 }
 
 interface OwnedBlock extends CidrBlock {

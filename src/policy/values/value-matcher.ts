@@ -17,8 +17,8 @@ export interface ValueMatcher {
   readonly kind: MatcherKind;
   /** Blocks in canonical form, or patterns, in file order. */
   readonly items: readonly string[];
-  /** Number of instructions of each compiled pattern; empty for blocks. */
-  readonly sizes: readonly number[];
+  /** What each pattern costs, see `patternCost` (regex-list.ts); empty for blocks. */
+  readonly costs: readonly number[];
 }
 
 /** Maximum length of an item in messages, in UTF-16 units. */

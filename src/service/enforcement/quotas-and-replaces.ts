@@ -33,13 +33,12 @@ function isReplaced({ rule, name }: PlannedTake, names: ReadonlySet<string>): bo
 
 /**
  * Returns whether a decision counts as a quota that always allows, so that no quota denies the request, as in the
- * reference. This applies to a quota in shadow mode and, with QUOTA_MODE, to a descriptor without a limit. It does not
- * apply to a descriptor that exceeded its work budget, because its limits are unknown.
+ * reference. This applies to a quota in shadow mode and, with QUOTA_MODE, to a descriptor without a limit.
  */
 export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean {
-  const { match, takes, unlimited, onlyEnds } = decision;
+  const { takes, unlimited, onlyEnds } = decision;
   if (onlyEnds) return false;
-  if (takes.length === 0) return quotaMode && !unlimited && match.exceeded === undefined;
+  if (takes.length === 0) return quotaMode && !unlimited;
   // A node with only soft limits is like a node without a limit.
   let passes = quotaMode;
   for (let at = 0; at < takes.length; at++) {

@@ -26,7 +26,6 @@ export function settlementDecision(
     phase,
     onStoreFailure,
     entries: entries.length === 1 ? [hidden] : entries.map((one) => (one.key === entry ? hidden : one)),
-    exceeded: undefined,
     onUnmatched: undefined,
     statNames: NONE,
   };

@@ -21,8 +21,8 @@ export interface DecisionLine {
   readonly moreEntries?: number;
   /** The limit that {@link remaining} describes: `Rule.path`, or `override`. It is '' if nothing matched. */
   readonly rule: string;
-  /** Why nothing matched: the domain has no policy, no rule matches the entries, or the work budget was exceeded. */
-  readonly unmatched: 'domain' | 'entries' | 'work' | undefined;
+  /** Why nothing matched: the domain has no policy, or no rule matches the entries. */
+  readonly unmatched: 'domain' | 'entries' | undefined;
   readonly code: 'OK' | 'OVER_LIMIT';
   /** Absent if no limit applied. */
   readonly remaining: number | undefined;
@@ -68,13 +68,12 @@ export function unlimitedRule({ takes, match }: Decision): string {
 
 /** Returns the log fields of a decided descriptor. */
 export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDecision {
-  const { takes, match } = decision;
+  const { takes } = decision;
   const shown = tightestOf(takes, undefined);
   const rule = shown?.label ?? takes[0]?.label ?? unlimitedRule(decision);
   return {
     rule,
-    unmatched:
-      rule !== '' || decision.onlyEnds ? undefined : match.exceeded === undefined ? 'entries' : 'work',
+    unmatched: rule !== '' || decision.onlyEnds ? undefined : 'entries',
     code: codeName(overLimit),
     remaining: shown?.outcome.remaining,
   };

@@ -5,7 +5,7 @@
  * match-growth --write`.
  */
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { unboundedWork } from '../../../src/policy/match-work.js';
+import { MatchWork } from '../../../src/policy/match-work.js';
 import { policyOf } from '../../support/policy/policies.js';
 import { type CustomCase, type Measurement, QUICK, runCases } from './measure.js';
 
@@ -120,10 +120,10 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
 /** Returns the function that a decision calls to match a value. */
 function matching(policy: CompiledPolicy): (value: string) => void {
   const level = policy.root.levels.get('k');
-  if (level !== undefined) return (value) => level.find(value, unboundedWork());
+  if (level !== undefined) return (value) => level.find(value, new MatchWork());
   const method = { key: 'method', value: 'GET' };
   const [step] = policy.steps;
-  return (value) => step?.apply([method, { key: 'k', value }], unboundedWork());
+  return (value) => step?.apply([method, { key: 'k', value }], new MatchWork());
 }
 
 /** Returns the minimum CPU time of a call in microseconds. Each call matches a new string, as in requests. */

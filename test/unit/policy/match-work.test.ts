@@ -1,19 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { policyItems } from '../../../src/config/threads/policy-transfer.js';
-import { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { RuleStep, TableStep } from '../../../src/policy/derive/derive.js';
-import { EXCEEDED, MatchWork, unboundedWork } from '../../../src/policy/match-work.js';
+import { RuleStep } from '../../../src/policy/derive/derive.js';
+import { DEFAULT_MAX_MATCH_WORK, MatchWork } from '../../../src/policy/match-work.js';
 import { PathPattern } from '../../../src/policy/paths/path-pattern.js';
 import { CidrTable } from '../../../src/policy/values/cidr-table.js';
-import { PatternList } from '../../../src/policy/values/pattern-list.js';
-import { Wildcard } from '../../../src/policy/values/wildcard.js';
-import { entries, policyOf, setOf } from '../../support/policy/policies.js';
-import { transferredPolicies } from '../../support/policy/transferred-policies.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
 
-/** The size of Envoy's largest list of headers. */
-const LONG = 60 * 1024;
-/** Maximum work of a request, 5 ms, in steps. */
-const BUDGET = 1_000_000;
+/** The maximum size of a request. */
+const LONG = 64 * 1024;
 
 function stepOf(...patterns: string[]): RuleStep {
   const step = new RuleStep('e', ['k']);
@@ -23,23 +16,40 @@ function stepOf(...patterns: string[]): RuleStep {
   return step;
 }
 
-/** Returns the number of steps for one value. */
-function costOf(find: (work: MatchWork) => unknown): number {
-  const work = new MatchWork(1e9);
-  expect(find(work)).not.toBe(EXCEEDED);
-  return 1e9 - work.remaining;
+/** Returns the least number of units with which a search does not exceed the bound. */
+function unitsOf(find: (work: MatchWork) => unknown): number {
+  let low = 0;
+  let high = 2 ** 30;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const work = new MatchWork(middle);
+    find(work);
+    if (work.exceeded === undefined) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 const times = (count: number, one: (i: number) => string): string[] =>
   Array.from({ length: count }, (_, i) => one(i));
 
-describe('paths cost steps for their bytes, not for the number of rules', () => {
+test('a bound that is exceeded stays exceeded until the next request', () => {
+  const work = new MatchWork(100, 10);
+  expect([work.chargePattern(36), work.charge(0), work.exceeded]).toEqual([true, true, undefined]);
+  expect([work.charge(1), work.exceeded]).toEqual([false, 'match_work']);
+  expect([work.admitsRegexValue(11), work.exceeded]).toEqual([false, 'match_work']);
+  work.reset();
+  expect([work.admitsRegexValue(10), work.exceeded]).toEqual([true, undefined]);
+  expect([work.admitsRegexValue(11), work.exceeded]).toEqual([false, 'regex_value']);
+  const unbounded = new MatchWork();
+  expect([unbounded.charge(1e15), unbounded.admitsRegexValue(1e9)]).toEqual([true, true]);
+});
+
+describe('paths cost units for their bytes, not for the number of rules', () => {
   const shapes: Readonly<Record<string, (i: number) => string>> = {
     literals: (i) => `/api/v1/things${i}/items`,
     '*': (i) => `/api/v1/*/things${i}`,
-    'one star in a segment': (i) => `/api/v1/a*-${i}/x`,
     '** at the end': (i) => `/api/*/things${i}/**`,
-    '** in the middle': (i) => `/api/**/things${i}`,
   };
   const paths: Readonly<Record<string, string>> = {
     usual: '/api/v1/acme/things0',
@@ -53,120 +63,137 @@ describe('paths cost steps for their bytes, not for the number of rules', () => 
   test.each(Object.keys(shapes).flatMap((shape) => Object.keys(paths).map((path) => [shape, path] as const)))(
     '%s, path: %s',
     (shape, path) => {
-      const cost = (count: number): number => {
+      const units = (count: number): number => {
         const step = stepOf(...times(count, shapes[shape] as (i: number) => string));
-        return costOf((work) => step.firstRule([paths[path] as string], work));
+        return unitsOf((work) => step.firstRule([paths[path] as string], work));
       };
-      const one = cost(1);
-      expect(cost(1000)).toBeLessThanOrEqual(one * 1.3 + 40);
-      // A step takes about 5 ns: at most 2 for each byte, and the cost of a short path.
-      expect(one).toBeLessThanOrEqual(300 + 2 * (paths[path] as string).length);
+      const one = units(1);
+      expect(units(1000)).toBeLessThanOrEqual(one + 40);
+      expect(one).toBeLessThanOrEqual(300 + (paths[path] as string).length);
     },
   );
 });
 
-describe('values cost steps for their characters, not for the number of patterns', () => {
-  const shapes: Readonly<Record<string, (i: number) => string>> = {
-    'abc*': (i) => `tenant-${i}-*`,
-    '*abc': (i) => `*-tenant-${i}`,
-    'a*b': (i) => `ten*-${i}`,
-    '*x*': (i) => `*x${i}y*`,
-    '*x*y*': (i) => `*x${i}y*z*`,
-  };
-  const values = ['tenant-5-a', 'x'.repeat(LONG), 'tenant-1'.repeat(LONG / 8), 'x1'.repeat(LONG / 2)];
-  test.each(Object.keys(shapes))('%s', (shape) => {
-    const listOf = (count: number): PatternList<string> => {
-      const list = new PatternList<string>();
-      for (const one of times(count, shapes[shape] as (i: number) => string))
-        list.add(new Wildcard(one), one);
-      return list;
+describe('path patterns that are tried one by one cost units', () => {
+  test.each([
+    ['one star in a segment', (i: number) => `/api/v1/a*-${i}/x`],
+    ['** in the middle', (i: number) => `/api/**/things${i}`],
+  ])('%s, a few for each', (_, shape) => {
+    const units = (count: number): number =>
+      unitsOf((work) => stepOf(...times(count, shape)).firstRule(['/api/v1/acme/more'], work));
+    expect(units(1000) - units(500)).toBe(500 * 8);
+  });
+
+  test('several stars and **, for each comparison', () => {
+    const path = `/${'ac'.repeat(LONG / 2)}b`;
+    const step = stepOf(...times(1000, (i) => `/*a*${'a'.repeat((i % 30) + 1)}?*b`));
+    const exceeds = (one: RuleStep, value: string): boolean => {
+      const work = new MatchWork(DEFAULT_MAX_MATCH_WORK);
+      one.firstRule([value], work);
+      return work.exceeded === 'match_work';
     };
-    const [some, many] = [listOf(20), listOf(2000)];
-    for (const value of values) {
-      const cost = costOf((work) => some.find(value, work));
-      expect(cost).toBeLessThanOrEqual(200 + 3 * value.length);
-      expect(costOf((work) => many.find(value, work))).toBeLessThanOrEqual(cost * 1.3 + 200);
-    }
+    expect([exceeds(step, '/aacaXb'), exceeds(step, path)]).toEqual([false, true]);
+    expect(exceeds(stepOf('/**/b/**/c'), `/${'a/'.repeat(LONG / 2)}c`)).toBe(true);
+    expect(exceeds(stepOf(`/*[${'acegikmoq'.repeat(20)}]b`), `/${'b'.repeat(4000)}`)).toBe(true);
   });
 });
 
-describe('work without a bound ends when the budget is used up', () => {
-  test('values of 4 MB in one call', () => {
-    const list = new PatternList<string>();
-    for (const one of times(200, (i) => `*x${i}*`)) list.add(new Wildcard(one), one);
-    const work = new MatchWork(BUDGET);
-    expect(list.find('x'.repeat(4 << 20), work)).toBe(EXCEEDED);
-    expect(work.remaining).toBe(-1);
-    expect(stepOf('/a/*').firstRule([`/${'%41'.repeat(1 << 20)}`], new MatchWork(BUDGET))).toBe(EXCEEDED);
+describe('values cost units for each pattern that is tried', () => {
+  const limit = 'rate_limit: { unit: hour, requests_per_unit: 1 }';
+  const policy = (...nodes: readonly string[]) =>
+    policyOf(
+      `domain: d\ndescriptors:\n${nodes.map((node) => `  - { key: k, ${node}, ${limit} }\n`).join('')}`,
+    );
+  const unitsFor = (nodes: readonly string[], value: string): number =>
+    unitsOf((work) => policy(...nodes).match(entries(`k=${value}`), work));
+  const wildcards = ["value: 'a*'", "value: '*b'", "value: '*c*'"];
+
+  test('until one matches, in file order', () => {
+    expect(unitsFor(wildcards, 'axx')).toBe(64 + 3);
+    expect(unitsFor(wildcards, 'xxb')).toBe(2 * (64 + 3));
+    expect(unitsFor(wildcards, 'xxx')).toBe(3 * (64 + 3));
+    expect(unitsFor([...wildcards, 'value: xxx'], 'xxx')).toBe(0);
+    // Bytes of UTF-8 count.
+    expect(unitsFor(wildcards, 'é€😀')).toBe(3 * (64 + 9));
+    expect(unitsFor([], 'xxx')).toBe(0);
   });
 
-  test('several stars and ** in a path', () => {
-    const path = `/${'a'.repeat(LONG)}b`;
-    const step = stepOf(...times(1000, (i) => `/*a*${'a'.repeat((i % 30) + 1)}?*b`), '/**/b/**/c');
-    expect(step.firstRule([`${path}/c`], new MatchWork(BUDGET))).toBeUndefined();
-    expect(step.firstRule([`/${'ac'.repeat(LONG / 2)}b`], new MatchWork(10_000))).toBe(EXCEEDED);
-    expect(stepOf('/**/b/**/c').firstRule([`/${'a/'.repeat(LONG)}c`], new MatchWork(10_000))).toBe(EXCEEDED);
+  test('and more for regular expressions, which come last', () => {
+    const regexes = ["value_regex: 'x+'", "value_regex: 'y+'"];
+    const one = unitsFor(regexes, 'xxx');
+    expect(one).toBeGreaterThan(64 + 3);
+    expect(unitsFor(regexes, 'yyy')).toBe(2 * one);
+    expect(unitsFor([...regexes, "value: 'y*'"], 'yyy')).toBe(64 + 3);
   });
 
-  test('API keys and requests with many entries', () => {
-    const table = new TableStep('t', 'k', new Map());
-    const long = [{ key: 'k', value: 'x'.repeat(2 << 20) }];
-    expect(table.apply(long, new MatchWork(BUDGET))).toBe(EXCEEDED);
-    expect(table.apply(long, unboundedWork())).toMatchObject([{ key: 't' }]);
-    const many = Array.from({ length: 10_000 }, () => ({ key: 'other', value: '' }));
-    const work = new MatchWork(BUDGET);
-    expect(stepOf('/a').apply(many, work)).toBe(many);
-    expect(work.remaining).toBeLessThan(BUDGET - 4000);
-    expect(stepOf('/a').apply(many, new MatchWork(100))).toBe(EXCEEDED);
+  test('and for each instruction of an expression with too many states', () => {
+    const unitsOfOne = (regex: string, value: string): number => unitsFor([`value_regex: '${regex}'`], value);
+    expect(unitsOfOne('.*(one|two)/[0-9]+', 'x'.repeat(100))).toBe(64 + 3 * 100);
+    expect(unitsOfOne('(a|aa)*b', 'x'.repeat(100))).toBe(64 + 3 * 100);
+    expect(unitsOfOne('.*a.{30}', 'x'.repeat(100))).toBe(64 + 3 * 35 * 100);
+  });
+
+  test('but none for a cached result', () => {
+    const compiled = policy("value_regex: 'x+'", ...times(20, (i) => `value: '*-${i}'`));
+    const request = entries('k=xxx');
+    const first = compiled.match(request, new MatchWork());
+    const work = new MatchWork(0);
+    expect(compiled.match(request, work)).toEqual(first);
+    expect([first.rules.length, work.exceeded]).toEqual([1, undefined]);
+    // A request that exceeds the bound caches nothing.
+    const other = entries('k=zzz');
+    compiled.match(other, work);
+    expect(work.exceeded).toBe('match_work');
+    work.reset();
+    compiled.match(other, work);
+    expect(work.exceeded).toBe('match_work');
+  });
+
+  test('and a value that is too long for regular expressions is not tried on them', () => {
+    const compiled = policy("value_regex: 'x.*'", "value: 'y*'", 'value: exact-€', 'value_cidr: 10.0.0.0/8');
+    const exceededBy = (value: string): string | undefined => {
+      const work = new MatchWork(DEFAULT_MAX_MATCH_WORK, 8);
+      compiled.match(entries(`k=${value}`), work);
+      return work.exceeded;
+    };
+    expect(['x2345678', 'x23456789', '€€€'].map(exceededBy)).toEqual([
+      undefined,
+      'regex_value',
+      'regex_value',
+    ]);
+    // Values that match before.
+    expect(['y23456789', 'exact-€', '10.99.99.99'].map(exceededBy)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('of 64 KiB, with as many stars as there can be', () => {
+    const compiled = policy(`value: '${'a*'.repeat(2000)}b'`);
+    expect(compiled.match(entries(`k=${'a'.repeat(LONG)}`)).rules).toHaveLength(0);
+    expect(compiled.match(entries(`k=${'a'.repeat(LONG)}b`)).rules).toHaveLength(1);
   });
 });
 
-test('a string longer than any address is not an address', () => {
+test('a string longer than any address is not an address, and costs nothing', () => {
   const table = new CidrTable<string>();
   table.add(['::/0', '0.0.0.0/0'], 'all');
-  expect(table.find(`${'0'.repeat(60)}::1`)).toBeUndefined();
-  expect(table.find('1.2.3.4/32')).toBe('all');
+  expect(table.find(`${'0'.repeat(60)}::1`, new MatchWork(0))).toBeUndefined();
+  expect(table.find(`${'0'.repeat(LONG)}/1`, new MatchWork(0))).toBeUndefined();
+  expect(table.find('1.2.3.4/32', new MatchWork())).toBe('all');
 });
 
-test('a long text between stars costs the steps of its search', () => {
-  const list = new PatternList<string>();
-  const text = `${'a'.repeat(400)}b${'a'.repeat(400)}`;
-  list.add(new Wildcard(`*${text}*z*`), 'long');
-  const value = `${'a'.repeat(LONG)}b${'a'.repeat(400)}z`;
-  // About 25 ms, because the whole text is compared at nearly every position.
-  expect(costOf((work) => list.find(value, work))).toBeGreaterThan(LONG * 50);
-  expect(list.find(value, unboundedWork())).toBe('long');
-  expect(list.find(value, new MatchWork(BUDGET))).toBe(EXCEEDED);
-});
-
-test('a network costs a lookup for each prefix length, and an address almost none', () => {
+test('a network costs a lookup for each prefix length, and an address nothing', () => {
   const table = new CidrTable<string>();
   const prefixes = Array.from({ length: 128 }, (_, i) => i + 1);
   table.add(
     prefixes.map((prefix) => `8000::/${prefix}`),
     'all',
   );
-  const ofAddress = costOf((work) => table.find('4000::1', work));
-  const ofNetwork = costOf((work) => table.find('4000::1/128', work));
-  expect(ofAddress).toBeLessThan(100);
-  // A network takes 0.5 µs, and a thousand descriptors may contain a thousand networks.
+  expect(unitsOf((work) => table.find('4000::1', work))).toBe(0);
+  // A network takes 60 µs, and a request may contain a thousand networks.
+  const ofNetwork = unitsOf((work) => table.find('4000::1/128', work));
   expect(ofNetwork).toBeGreaterThan(128 * 100);
-  expect(table.find('4000::1/128', new MatchWork(10_000))).toBe(EXCEEDED);
-  expect(table.find('8000::/127', new MatchWork(100_000))).toBe('all');
-});
-
-test('compiled patterns are transferred in parts, and find the same', () => {
-  const lines = times(
-    2000,
-    (i) => `  - { key: k, value: "*-some-tenant-${i}-*", rate_limit: { unlimited: true } }`,
-  );
-  const policy = policyOf(`domain: d\ndescriptors:\n${lines.join('\n')}\n`);
-  const items = [...policyItems(setOf(policy))];
-  expect(items.filter(({ kind }) => kind === 'patterns').length).toBeGreaterThan(2);
-  const other = transferredPolicies(items).domains.get('d');
-  expect(other).toBeInstanceOf(CompiledPolicy);
-  for (const value of ['a-some-tenant-77-b', 'a-some-tenant-1999-', '-some-tenant-2000-', 'x'.repeat(1000)]) {
-    expect(other?.match(entries(`k=${value}`))).toEqual(policy.match(entries(`k=${value}`)));
-  }
-  expect(other?.match(entries('k=a-some-tenant-77-b')).rules).toHaveLength(1);
+  expect(table.find('8000::/127', new MatchWork(ofNetwork))).toBe('all');
 });

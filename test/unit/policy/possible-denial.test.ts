@@ -1,6 +1,4 @@
 import { expect, test } from '@jest/globals';
-import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { assertFound, unboundedWork } from '../../../src/policy/match-work.js';
 import { PossibleDenial } from '../../../src/policy/possible-denial.js';
 import { fixedPhase, type Rule } from '../../../src/policy/rule.js';
 import { policyOf } from '../../support/policy/policies.js';
@@ -21,7 +19,7 @@ function mayDeny(
   hasCustomer = true,
 ): boolean {
   const node = { rules, phase: fixedPhase('active'), hasCustomer };
-  return new PossibleDenial(() => [node], isBlocked).mayDeny(wallMicros, () => drawn);
+  return new PossibleDenial([node], isBlocked).mayDeny(wallMicros, () => drawn);
 }
 
 test.each([
@@ -95,19 +93,19 @@ test('an override may deny at any active node, whatever its rules deny, and with
   expect(mayDeny('phase: grace_period')).toBe(false);
 });
 
-test('below a level, only nodes of the given depth without an exact value count', () => {
-  const policy = policyOf(`domain: d
+test('the rules of the whole domain count, at every depth', () => {
+  const denial = (limit: string, phase = 'monitoring') =>
+    policyOf(`domain: d
+phase: ${phase}
 descriptors:
-  - { key: k, value: exact, ${RATE} }
+  - { key: k, value: exact, rate_limit: { unlimited: true } }
   - key: k
-    value: 'a*'
     descriptors:
       - key: l
         descriptors:
-          - { key: m, ${RATE} }
-`) as CompiledPolicy;
-  const level = policy.root.levels.get('k');
-  const below = [0, 1, 2, 3, 100].map((depth) => level?.denialBelow(depth, false).mayDeny(0, () => 0));
-  expect(below).toEqual([false, false, true, false, true]);
-  expect(assertFound(level?.find('exact', unboundedWork()))?.value).toBe('exact');
+          - { key: m, ${limit} }
+`).denial;
+  const mayDeny = (limit: string) => denial(limit).mayDeny(0, () => 0);
+  expect([mayDeny(`${RATE}, phase: active`), mayDeny(RATE)]).toEqual([true, false]);
+  expect(denial(RATE, 'active').overrideMayDeny(0)).toBe(true);
 });

@@ -1,5 +1,6 @@
 /* Values that are networks, as Envoy's action masked_remote_address sends them. */
 import { expect, test } from '@jest/globals';
+import { MatchWork } from '../../../../src/policy/match-work.js';
 import { canonicalAddress } from '../../../../src/policy/values/cidr.js';
 import { CidrTable } from '../../../../src/policy/values/cidr-table.js';
 
@@ -24,7 +25,7 @@ test.each([
   ['2001:db8:2::/48', '2001:db8::/32'],
   ['2001:DB8:1:0::/64', '2001:db8:1::/48'],
 ])('%s is in %s', (network, block) => {
-  expect(table.find(network)).toBe(block);
+  expect(table.find(network, new MatchWork())).toBe(block);
 });
 
 test.each([
@@ -40,7 +41,7 @@ test.each([
   ['a path', '/10.1.2.0/24'],
   ['long', `10.1.2.0/${'0'.repeat(100_000)}24`],
 ])('a network %s is in no block', (_, network) => {
-  expect(table.find(network)).toBeUndefined();
+  expect(table.find(network, new MatchWork())).toBeUndefined();
 });
 
 test('a network has only one spelling', () => {
