@@ -14,8 +14,7 @@ import { MAX_TOP_WAITING } from '../../src/admin/top/top-service.js';
 import { MAX_EMPTY_BYTES } from '../../src/bounded-grpc-calls.js';
 import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../src/bounded-request.js';
 import { MAX_JSON_DEPTH } from '../../src/codec/json-request.js';
-import { DEFAULT_BOUNDS, LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../src/codec/messages.js';
-import { MAX_SERVICE_FIELDS, MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
+import { MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
 import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../../src/config/read/plans/plan-rows.js';
 import { MAX_VALUE_BYTES } from '../../src/config/sources/redis-rows.js';
@@ -24,7 +23,7 @@ import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../src/config/xds/envelope.j
 import { MAX_FIELDS } from '../../src/config/xds/load-update.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
 import { MAX_FILE_BYTES, MAX_MARKS } from '../../src/config/yaml/yaml-bounds.js';
-import { MAX_INFLATION } from '../../src/grpc/grpc-server.js';
+import { MAX_AUXILIARY_BYTES } from '../../src/grpc/auxiliary-method.js';
 import { MAX_ANSWERED_CALLS } from '../../src/grpc/h2-transport/answered-calls.js';
 import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_AUXILIARY_CALLS } from '../../src/grpc/h2-transport/call-context.js';
 import { MAX_UNREAD_BYTES } from '../../src/grpc/h2-transport/streaming-call.js';
@@ -39,14 +38,13 @@ import { MAX_HELD_BODY_BYTES } from '../../src/http/request-bodies.js';
 import { MAX_HELD_BYTES } from '../../src/http/views/outgoing-texts.js';
 import { RETENTION_MS } from '../../src/http/views/page-buffer-pool.js';
 import { SLICE_MS as VIEW_SLICE_MS } from '../../src/http/views/view-slices.js';
-import { DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES } from '../../src/policy/match-work.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../src/policy/names/bucket-key.js';
 import { MAX_KEY_UNITS } from '../../src/policy/plans/plan-table.js';
 import { MAX_VISITED_NODES } from '../../src/policy/possible-ends.js';
 import { MAX_LINE_CHARACTERS } from '../../src/server/decision-log/decision-line.js';
 import { MAX_LOGIN_FILE_BYTES } from '../../src/server/login-file.js';
 import { MAX_NAMED_FILE_BYTES } from '../../src/server/settings/named-file.js';
-import { defaultOf, SETTINGS } from '../../src/server/settings/settings-table.js';
+import { SETTINGS } from '../../src/server/settings/settings-table.js';
 import { MAX_TLS_FILE_BYTES } from '../../src/server/tls-files.js';
 import {
   FLUSH_TIMEOUT_MS,
@@ -58,13 +56,15 @@ import { CALL_BOUNDS } from '../../src/server/workers/calls.js';
 import { LATE_AFTER_MS, SILENT_AFTER_MS } from '../../src/server/workers/heartbeat.js';
 import { REPLACE_AFTER_MS, REPLACE_ALL_SILENT_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
 import { MAX_ECHOED_UNITS } from '../../src/service/answer/merged-metadata.js';
-import { MIN_WAIT_MICROS, WAIT_SHARE, WAIT_WITHOUT_DEADLINE_MICROS } from '../../src/service/caller.js';
 import { MAX_TOKEN_CHARACTERS, MAX_TOKENS_CHARACTERS } from '../../src/service/holds/hold-token.js';
 import { MAX_WORK_AT_ONCE } from '../../src/service/holds/holds.js';
 import { MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/late-ends.js';
+import {
+  MAX_WAITING_BYTES as MAX_LARGE_BYTES,
+  MAX_WAITING_REQUESTS,
+} from '../../src/service/large-requests.js';
 import { MAX_LOGGED_ENTRIES } from '../../src/service/record/decision-line.js';
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../src/service/record/record-of.js';
-import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../src/service/turn-queue.js';
 import {
   MAX_SMALL_REQUEST_BYTES,
   MAX_STORE_WAITING_BYTES,
@@ -122,12 +122,7 @@ function setting(name: string, show: (value: number) => string = count): string 
   return `\`${name}\`: ${Number.isNaN(value) ? found.default : show(value)}`;
 }
 
-const IS_REFUSED = 'INVALID_ARGUMENT; weir stops decoding the request';
-const IS_UNMATCHED =
-  'OVER_LIMIT if a rule of the domain may deny, regardless of `on_store_failure`; otherwise OK. ' +
-  '`weir_match_budget_exceeded_total` counts these requests.';
-const IS_THROTTLED =
-  'OVER_LIMIT if an active rule could have matched, regardless of `on_store_failure`; otherwise OK';
+const IS_GIVEN_UP = 'the answer [above a bound](#requests-above-a-bound)';
 const CONNECTION_ENDS = 'weir closes the connection';
 const UPDATE_REJECTED = 'weir sends a NACK with the reason, and the previous policies stay in effect';
 const FILE_REJECTED =
@@ -137,20 +132,18 @@ const SHARED_FAIRLY = '[shared fairly](#bounds)';
 /** The rows of the table: what is bounded, the bound, and what happens beyond it. */
 export const BOUNDS = `
 | **One request** | | |
-| size of a gRPC message | ${setting('GRPC_MAX_MESSAGE_BYTES', size)} | RESOURCE_EXHAUSTED |
-| size of a \`/json\` body; nesting depth of its JSON | ${size(DEFAULT_BOUNDS.maxBytes)}; ${MAX_JSON_DEPTH} levels | 413; 400 |
-| size of a compressed message after decompression | ${setting('GRPC_MAX_INFLATED_BYTES', size)}, and at most ${MAX_INFLATION} times the compressed size | RESOURCE_EXHAUSTED; decompression stops |
-| descriptors | ${setting('MAX_DESCRIPTORS')} | ${IS_REFUSED} |
-| total number of entries in all descriptors | ${count(MAX_ENTRIES)} | ${IS_REFUSED} |
-| protobuf fields, including unknown, nested and repeated fields | 4 for each allowed entry plus 10 for each allowed descriptor: ${count(maxFields(Number(defaultOf('maxDescriptors'))))} | ${IS_REFUSED} |
-| limits that match a request | ${setting('MAX_LIMITS')} | INVALID_ARGUMENT; weir takes no tokens |
+| size of a gRPC message as it is sent | ${setting('GRPC_MAX_MESSAGE_BYTES', size)} | RESOURCE_EXHAUSTED |
+| size of a request, after decompression | ${setting('MAX_REQUEST_BYTES', size)} | ${IS_GIVEN_UP}; 413 for \`/json\` |
+| descriptors | ${setting('MAX_DESCRIPTORS')} | ${IS_GIVEN_UP} |
+| entries in all descriptors together | ${setting('MAX_ENTRIES')} | ${IS_GIVEN_UP} |
+| limits that a request meets | ${setting('MAX_LIMITS')} | ${IS_GIVEN_UP} |
+| value that regular expressions are tried on | ${setting('MAX_REGEX_VALUE_BYTES', size)} | ${IS_GIVEN_UP} |
+| [matching work](../policy/matching.md#the-cost-of-matching) | ${setting('MAX_MATCH_WORK')} units | ${IS_GIVEN_UP} |
+| time for which a large request (more than 32 descriptors, or 16 KiB) waits for its turn | a quarter of the caller's remaining time, at least 5 ms; 1 s for a caller without a deadline | ${IS_GIVEN_UP} |
+| nesting depth of a \`/json\` body | ${MAX_JSON_DEPTH} levels | 400 |
 | slots and reservations that the hold tokens of a request settle at once; characters of these tokens | ${count(MAX_WORK_AT_ONCE)}; ${count(MAX_TOKENS_CHARACTERS)} | weir settles the rest within seconds; further tokens have no effect |
-| hold token that a request gets for all its holds | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_THROTTLED} |
+| hold token that a request gets for all its holds | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_GIVEN_UP} |
 | ends of holds that wait for the store: with tokens that weir has made, or of canceled calls; of starts without an answer; others | ${size(MAX_OWN_BYTES)}; ${size(MAX_OTHER_BYTES)}; ${size(MAX_OTHER_BYTES)}; connections share each fairly | the end is lost, and its hold expires; \`weir_hold_settlements_lost_total\` counts it, or \`weir_hold_tokens_unmatched_total\` if weir does not know the token |
-| value that regular expressions are tried on | ${size(DEFAULT_MAX_REGEX_VALUE_BYTES)} | ${IS_UNMATCHED} |
-| [matching work](../policy/matching.md#the-cost-of-matching) | ${count(DEFAULT_MAX_MATCH_WORK)} units, which take up to 1 ms of CPU time | ${IS_UNMATCHED} |
-| long-running work on a request: a message over ${size(LARGE_MESSAGE_BYTES)}, or many descriptors | slices of about 1 ms; in each event-loop turn, one slice for all requests together | connections take turns |
-| time for which a request waits for its turns | ${WAIT_SHARE * 100}% of the caller's remaining time, at least ${time(MIN_WAIT_MICROS / 1000)}; ${time(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} for a caller without a deadline | ${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests. |
 | size of a bucket name; size of a part of the name | ${size(MAX_NAME_BYTES)}; ${size(MAX_PART_BYTES)} | weir replaces the name, or the part, with its SHA-256 hash |
 | parts of the request that weir copies to dynamic metadata; \`metadata\` of rules that weir copies to dynamic metadata | ${size(MAX_ECHOED_UNITS)} each (1 byte per UTF-16 code unit) | \`descriptorsLeftOut\` and \`metadataLeftOut\` count the omitted parts |
 | content of a decision in a debug log line | ${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per string | the line shows the number of omitted entries or characters |
@@ -159,20 +152,20 @@ export const BOUNDS = `
 | concurrent calls | ${setting('GRPC_MAX_CONCURRENT_STREAMS')} | weir refuses the call, and the client may retry it |
 | size of a call's header list | ${setting('GRPC_MAX_HEADER_BYTES', size)} | 431 |
 | size of a call's encoded header list; number of CONTINUATION frames for this list | ${size(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (both bounds increase with \`GRPC_MAX_HEADER_BYTES\`) | ${CONNECTION_ENDS} |
-| total size of incomplete messages | twice \`GRPC_MAX_MESSAGE_BYTES\`, at least 8 MiB | RESOURCE_EXHAUSTED |
+| total size of incomplete messages, of which weir keeps \`MAX_REQUEST_BYTES\` each | 8 MiB, or twice \`MAX_REQUEST_BYTES\` if that is more | RESOURCE_EXHAUSTED |
 | time to receive a complete request | the call's \`grpc-timeout\`, or ${time(DEFAULT_RECEIVE_TIMEOUT_MS)} for a call without a timeout | DEADLINE_EXCEEDED |
 | open health and reflection calls; messages of these calls that weir handles in one event-loop turn | ${MAX_AUXILIARY_CALLS}; 1 for each connection, and 8 for all connections | RESOURCE_EXHAUSTED; further messages wait for the next turn |
 | size of a health or reflection call's unread answers | ${size(MAX_UNREAD_BYTES)} | RESOURCE_EXHAUSTED |
-| fields in a health or reflection request; bytes in a service or symbol name | ${MAX_SERVICE_FIELDS}; ${count(MAX_SYMBOL_BYTES)} | INTERNAL |
+| size of a health or reflection request; bytes in a service or symbol name | ${size(MAX_AUXILIARY_BYTES)}; ${count(MAX_SYMBOL_BYTES)} | RESOURCE_EXHAUSTED; INTERNAL |
 | calls that are canceled or reset before their answer (rapid reset) | a burst of ${count(DEFAULT_LIMITS.resetBurst)}, then ${count(DEFAULT_LIMITS.resetRefillPerSecond)} per second. The bound is high because Envoy cancels many calls while Redis does not answer. | ${CONNECTION_ENDS} |
 | answered calls with holds that weir remembers, to release the holds if the client resets the call | ${count(MAX_ANSWERED_CALLS)} | weir forgets the oldest call, and its holds end when they are settled or expire |
 | SETTINGS, PING, PRIORITY, WINDOW_UPDATE and empty DATA frames | a burst of ${count(DEFAULT_LIMITS.controlBurst)}, then ${count(DEFAULT_LIMITS.controlRefillPerSecond)} per second; each request allows additional frames | ${CONNECTION_ENDS} |
-| unread answers | ${size(DEFAULT_LIMITS.maxOutputBytes)}, or the size of two maximum-size messages if that is more; until the client reads the answers, weir reads no requests from the connection | ${CONNECTION_ENDS} |
+| unread answers | ${size(DEFAULT_LIMITS.maxOutputBytes)}, or twice \`MAX_REQUEST_BYTES\` if that is more; until the client reads the answers, weir reads no requests from the connection | ${CONNECTION_ENDS} |
 | duration of the TLS handshake; time until the client sends the HTTP/2 preface | 10 s each | ${CONNECTION_ENDS}; an HTTP/1 client gets a plain-text explanation |
 | **All callers together, in each process** | | |
 | gRPC connections | ${setting('GRPC_MAX_CONNECTIONS')} | weir closes further connections immediately; the log counts them |
 | memory of gRPC connections: incomplete requests, open calls, unread answers | ${setting('GRPC_MAX_BUFFERED_BYTES', size)} (\`h2\` only) | weir closes the connection that uses the most memory |
-| requests that wait for their turn | ${count(MAX_QUEUED_JOBS)} requests, with ${size(MAX_QUEUED_BYTES)} of messages | ${IS_THROTTLED}. \`weir_requests_given_up_total\` counts these requests. |
+| large requests that wait for their turn; their memory | ${count(MAX_WAITING_REQUESTS)}; ${size(MAX_LARGE_BYTES)} | ${IS_GIVEN_UP} |
 | connections of an HTTP port | ${count(MAX_CONNECTIONS)} | weir closes the connection that has been idle longest |
 | concurrent requests on an HTTP connection | 1 | further requests wait |
 | time in which a client must send an HTTP request; time for which a client does not read the answer | ${time(REQUEST_TIMEOUT_MS)}; ${time(UNREAD_MS)} | 408; ${CONNECTION_ENDS} |

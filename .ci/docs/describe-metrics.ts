@@ -17,7 +17,7 @@ const NONE = { size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0, a
 const NO_LOAD = {
   grpc: { connections: 0, bufferedBytes: 0, reads: 0, answers: 0, deadlines: 0, inflating: 0, lost: 0 },
   storeWaitingBytes: 0,
-  costly: { requests: 0, bytes: 0, connections: 0 },
+  large: { size: 0, bytes: 0 },
 };
 
 /** weir's own metrics, those of Node.js apart, whatever the settings. */

@@ -1,19 +1,15 @@
-import { isAscii } from 'node:buffer';
 import {
-  type CodecOptions,
+  DEFAULT_BOUNDS,
   DecodeError,
   type Descriptor,
   type DescriptorEntry,
+  type ExceededBound,
   INVALID_REQUEST,
-  MAX_ENTRIES,
-  maxFields,
-  moreDescriptorsThan,
   type RateLimitOverride,
   type RateLimitRequest,
-  TOO_MANY_ENTRIES,
+  type RequestBounds,
 } from './messages.js';
 import { StringCache } from './string-cache.js';
-import { LONG_TEXT_BYTES, textSteps } from './text-steps.js';
 import { WireReader } from './wire-reader.js';
 
 /*
@@ -38,160 +34,106 @@ const OVERRIDE_LAST = 2;
 const WRAPPER_VALUE = 0x08;
 const WRAPPER_LAST = 1;
 
-/** Bytes that are read in one step. A byte takes about 5 ns at worst, for text that is not ASCII. */
-const STEP_BYTES = 64 * 1024;
-/** Cost of an entry in addition to its bytes, in bytes. */
-const ENTRY_COST_BYTES = 16;
-/** Ratio of the decoding cost of other text to the cost of ASCII text. */
-const ASCII_COST_DIVISOR = 16;
-/** If a request is decoded in steps, keys and values of entries larger than this are decoded after everything else. */
-const DEFERRED_ENTRY_BYTES = 16 * 1024;
-
-/** A large entry whose key and value are decoded in steps, after the rest of the request. */
-interface DeferredEntry {
-  readonly entry: { key: string; value: string };
-  readonly keyStart: number;
-  readonly keyEnd: number;
-  readonly valueStart: number;
-  readonly valueEnd: number;
+/** A {@link RateLimitRequest} that is being decoded. */
+interface DecodedRequest {
+  domain: string;
+  readonly descriptors: Descriptor[];
+  hitsAddend: number;
+  exceeded: ExceededBound | undefined;
 }
 
 /**
  * Decodes envoy.service.ratelimit.v3.RateLimitRequest by the rules of protobuf: fields may come in any order, unknown
- * fields are skipped, the last value of a scalar counts, and repeated occurrences of a message field are merged. Counts
- * what it builds, and stops at the limits.
+ * fields are skipped, the last value of a scalar counts, and repeated occurrences of a message field are merged. Reads
+ * no further than {@link RequestBounds}, except for the domain.
  */
 export class RequestDecoder {
-  readonly #maxDescriptors: number;
-  readonly #reader: WireReader;
-  readonly #texts: StringCache;
+  readonly #bounds: RequestBounds;
+  readonly #reader = new WireReader(INVALID_REQUEST);
+  readonly #texts = new StringCache();
   #entriesLeft = 0;
-  /** Cost of this message in addition to its bytes and entries, and the cost at which the current step ends. Bytes. */
-  #stepCost = 0;
-  #stepEnd = 0;
-  /** Undefined if long strings are decoded immediately. */
-  #deferred: DeferredEntry[] | undefined;
+  #domainStart = 0;
+  #domainEnd = 0;
 
-  constructor({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}, texts = new StringCache()) {
-    this.#maxDescriptors = maxDescriptors;
-    this.#reader = new WireReader(INVALID_REQUEST, maxFields(maxDescriptors));
-    this.#texts = texts;
+  constructor(bounds: RequestBounds = DEFAULT_BOUNDS) {
+    this.#bounds = bounds;
   }
 
-  /**
-   * Decodes a message. Throws {@link DecodeError} if the bytes are not such a message or exceed a limit. The result
-   * does not refer to `bytes`.
-   */
+  /** See {@link ServiceCodec.decodeRequest}. */
   decode(bytes: Uint8Array): RateLimitRequest {
-    this.#begin(bytes);
+    const { maxBytes, maxDescriptors, maxEntries } = this.#bounds;
+    const isCut = bytes.length > maxBytes;
+    const end = isCut ? maxBytes : bytes.length;
+    this.#reader.reset(bytes, isCut ? end : undefined);
+    this.#entriesLeft = maxEntries;
+    this.#domainStart = 0;
+    this.#domainEnd = 0;
+    const request: DecodedRequest = { domain: '', descriptors: [], hitsAddend: 0, exceeded: undefined };
+    try {
+      this.#request(request, end, maxDescriptors);
+    } catch (error) {
+      // The bound may have cut a field in two.
+      if (!isCut || !(error instanceof DecodeError)) throw error;
+    }
+    if (isCut) {
+      request.exceeded = 'request_bytes';
+      // A domain that reaches the bound may be the start of a longer one, and without one, the bytes may be anything.
+      if (this.#domainEnd === end || this.#domainEnd === this.#domainStart) this.#reader.fail();
+    }
+    request.domain = this.#texts.read(bytes, this.#domainStart, this.#domainEnd);
+    return request;
+  }
+
+  #request(request: DecodedRequest, end: number, maxDescriptors: number): void {
     const reader = this.#reader;
-    const end = bytes.length;
-    const descriptors: Descriptor[] = [];
-    let domainStart = 0;
-    let domainEnd = 0;
-    let hitsAddend = 0;
+    const { descriptors } = request;
     while (reader.position < end) {
       const tag = reader.tag(end);
       if (tag === REQUEST_DESCRIPTORS) {
-        if (descriptors.length === this.#maxDescriptors) this.#tooManyDescriptors();
-        descriptors.push(this.#descriptor(reader.lengthEnd(end)));
+        const descriptorEnd = reader.lengthEnd(end);
+        if (request.exceeded === undefined) {
+          if (descriptors.length === maxDescriptors) request.exceeded = 'descriptors';
+          else this.#descriptor(descriptors, descriptorEnd);
+          if (this.#entriesLeft < 0) request.exceeded = 'entries';
+        }
+        // The rest of a request above a bound is not read, except for its domain.
+        if (request.exceeded !== undefined) reader.position = descriptorEnd;
       } else if (tag === REQUEST_DOMAIN) {
-        domainEnd = reader.lengthEnd(end);
-        domainStart = reader.position;
-        reader.position = domainEnd;
-      } else if (tag === REQUEST_HITS_ADDEND) hitsAddend = reader.varint(end);
+        this.#domainEnd = reader.lengthEnd(end);
+        this.#domainStart = reader.position;
+        reader.position = this.#domainEnd;
+      } else if (tag === REQUEST_HITS_ADDEND) request.hitsAddend = reader.varint(end);
       else reader.skipUnknown(tag, REQUEST_LAST, end);
     }
-    return { domain: this.#texts.read(bytes, domainStart, domainEnd), descriptors, hitsAddend };
   }
 
-  /** Decodes a message in steps; see {@link decode}. Several generators may run concurrently. */
-  steps(bytes: Uint8Array): Generator<void, RateLimitRequest> {
-    return new RequestDecoder({ maxDescriptors: this.#maxDescriptors }, this.#texts).#steps(bytes);
-  }
-
-  *#steps(bytes: Uint8Array): Generator<void, RateLimitRequest> {
-    this.#begin(bytes);
-    const late: DeferredEntry[] = [];
-    this.#deferred = late;
-    const reader = this.#reader;
-    const end = bytes.length;
-    const descriptors: Descriptor[] = [];
-    let domainStart = 0;
-    let domainEnd = 0;
-    let hitsAddend = 0;
-    while (reader.position < end) {
-      const tag = reader.tag(end);
-      if (tag === REQUEST_DESCRIPTORS) {
-        if (descriptors.length === this.#maxDescriptors) this.#tooManyDescriptors();
-        descriptors.push(yield* this.#descriptorSteps(reader.lengthEnd(end)));
-      } else if (tag === REQUEST_DOMAIN) {
-        domainEnd = reader.lengthEnd(end);
-        domainStart = reader.position;
-        reader.position = domainEnd;
-      } else if (tag === REQUEST_HITS_ADDEND) hitsAddend = reader.varint(end);
-      else reader.skipUnknown(tag, REQUEST_LAST, end);
-      if (this.#stepIsFull()) yield;
-    }
-    const domain = yield* this.#textSteps(domainStart, domainEnd);
-    for (const { entry, keyStart, keyEnd, valueStart, valueEnd } of late) {
-      entry.key = yield* this.#textSteps(keyStart, keyEnd);
-      entry.value = yield* this.#textSteps(valueStart, valueEnd);
-    }
-    return { domain, descriptors, hitsAddend };
-  }
-
-  #begin(bytes: Uint8Array): void {
-    this.#reader.reset(bytes);
-    this.#entriesLeft = MAX_ENTRIES;
-    this.#stepCost = 0;
-    this.#stepEnd = STEP_BYTES;
-  }
-
-  #descriptor(end: number): Descriptor {
+  /** Reads a descriptor, and adds it first, so that the entries before an error are kept. */
+  #descriptor(descriptors: Descriptor[], end: number): void {
     const reader = this.#reader;
     const entries: DescriptorEntry[] = [];
-    let limit: RateLimitOverride | undefined;
-    let hitsAddend: number | undefined;
-    let isNegativeHits = false;
+    const descriptor: { -readonly [Field in keyof Descriptor]: Descriptor[Field] } = {
+      entries,
+      limit: undefined,
+      hitsAddend: undefined,
+      isNegativeHits: false,
+    };
+    descriptors.push(descriptor);
     while (reader.position < end) {
       const tag = reader.tag(end);
-      if (tag === DESCRIPTOR_ENTRIES) entries.push(this.#entry(end));
-      else if (tag === DESCRIPTOR_LIMIT) limit = this.#override(limit, reader.lengthEnd(end));
-      else if (tag === DESCRIPTOR_HITS_ADDEND) {
-        hitsAddend = this.#wrappedUint64(hitsAddend ?? 0, reader.lengthEnd(end));
-      } else if (tag === DESCRIPTOR_IS_NEGATIVE_HITS) isNegativeHits = reader.bool(end);
+      if (tag === DESCRIPTOR_ENTRIES) {
+        if (--this.#entriesLeft < 0) return;
+        entries.push(this.#entry(reader.lengthEnd(end)));
+      } else if (tag === DESCRIPTOR_LIMIT) {
+        descriptor.limit = this.#override(descriptor.limit, reader.lengthEnd(end));
+      } else if (tag === DESCRIPTOR_HITS_ADDEND) {
+        descriptor.hitsAddend = this.#wrappedUint64(descriptor.hitsAddend ?? 0, reader.lengthEnd(end));
+      } else if (tag === DESCRIPTOR_IS_NEGATIVE_HITS) descriptor.isNegativeHits = reader.bool(end);
       else reader.skipUnknown(tag, DESCRIPTOR_LAST, end);
     }
-    return { entries, limit, hitsAddend, isNegativeHits };
   }
 
-  /** Same as {@link #descriptor}, with pauses. A generator would cost too much for every normal descriptor. */
-  *#descriptorSteps(end: number): Generator<void, Descriptor> {
+  #entry(end: number): DescriptorEntry {
     const reader = this.#reader;
-    const entries: DescriptorEntry[] = [];
-    let limit: RateLimitOverride | undefined;
-    let hitsAddend: number | undefined;
-    let isNegativeHits = false;
-    while (reader.position < end) {
-      const tag = reader.tag(end);
-      if (tag === DESCRIPTOR_ENTRIES) entries.push(this.#entry(end));
-      else if (tag === DESCRIPTOR_LIMIT) limit = this.#override(limit, reader.lengthEnd(end));
-      else if (tag === DESCRIPTOR_HITS_ADDEND) {
-        hitsAddend = this.#wrappedUint64(hitsAddend ?? 0, reader.lengthEnd(end));
-      } else if (tag === DESCRIPTOR_IS_NEGATIVE_HITS) isNegativeHits = reader.bool(end);
-      else reader.skipUnknown(tag, DESCRIPTOR_LAST, end);
-      if (this.#stepIsFull()) yield;
-    }
-    return { entries, limit, hitsAddend, isNegativeHits };
-  }
-
-  /** Reads the length of an entry, which must end by `outerEnd`, and the entry. */
-  #entry(outerEnd: number): DescriptorEntry {
-    if (--this.#entriesLeft < 0) throw new DecodeError(TOO_MANY_ENTRIES);
-    const reader = this.#reader;
-    const end = reader.lengthEnd(outerEnd);
-    const start = reader.position;
     let keyStart = 0;
     let keyEnd = 0;
     let valueStart = 0;
@@ -207,12 +149,6 @@ export class RequestDecoder {
         valueStart = reader.position;
         reader.position = valueEnd;
       } else reader.skipUnknown(tag, ENTRY_LAST, end);
-    }
-    if (end - start > DEFERRED_ENTRY_BYTES && this.#deferred !== undefined) {
-      const entry = { key: '', value: '' };
-      this.#deferred.push({ entry, keyStart, keyEnd, valueStart, valueEnd });
-      this.#stepCost += start - end;
-      return entry;
     }
     const { bytes } = reader;
     return {
@@ -245,27 +181,5 @@ export class RequestDecoder {
       else reader.skipUnknown(tag, WRAPPER_LAST, end);
     }
     return value;
-  }
-
-  *#textSteps(start: number, end: number): Generator<void, string> {
-    const { bytes } = this.#reader;
-    const length = end - start;
-    if (length > LONG_TEXT_BYTES) return yield* textSteps(bytes, start, end);
-    this.#stepCost += isAscii(bytes.subarray(start, end)) ? length / ASCII_COST_DIVISOR : length;
-    if (this.#stepIsFull()) yield;
-    return this.#texts.read(bytes, start, end);
-  }
-
-  /** Returns whether the current step is complete. If so, the next step begins. */
-  #stepIsFull(): boolean {
-    const entries = MAX_ENTRIES - this.#entriesLeft;
-    const cost = this.#reader.position + this.#stepCost + entries * ENTRY_COST_BYTES;
-    if (cost < this.#stepEnd) return false;
-    this.#stepEnd = cost + STEP_BYTES;
-    return true;
-  }
-
-  #tooManyDescriptors(): never {
-    throw new DecodeError(moreDescriptorsThan(this.#maxDescriptors));
   }
 }

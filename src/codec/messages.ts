@@ -2,7 +2,6 @@
  * envoy.service.ratelimit.v3.RateLimitRequest and RateLimitResponse as plain objects. Field names are in camelCase.
  * Fields that weir neither reads nor writes are omitted (quota).
  */
-import { quantity } from '../quantity.js';
 
 export interface DescriptorEntry {
   readonly key: string;
@@ -99,51 +98,15 @@ export interface RateLimitResponse {
   readonly dynamicMetadata: Readonly<Record<string, unknown>> | undefined;
 }
 
-/**
- * Messages larger than this, in bytes, take long enough that other work should run meanwhile: use
- * {@link ServiceCodec.decodeSteps}.
- */
-export const LARGE_MESSAGE_BYTES = 16 * 1024;
-
-/** Maximum number of entries in all descriptors of one request. Requests with more entries are rejected. */
-export const MAX_ENTRIES = 10_000;
-
-/** Options of a codec. */
-export interface CodecOptions {
-  /** Maximum number of descriptors in one request. Default: {@link MAX_ENTRIES}. */
-  readonly maxDescriptors?: number;
-}
-
-/**
- * Returns the maximum number of fields in one request, including unknown fields, fields in groups, and repeated fields.
- * An entry needs at most 3 fields and a descriptor 7. Unknown fields count so that reading them ends soon, too.
- */
-export function maxFields(maxDescriptors: number): number {
-  return 4 * MAX_ENTRIES + 10 * maxDescriptors;
-}
-
 /** The server side of the codec; see wire-codec.ts. */
 export interface ServiceCodec {
   /**
-   * Decodes a request. Throws {@link DecodeError} if the bytes are not a RateLimitRequest or exceed a limit; nothing
-   * beyond the limit is read. The result does not refer to `bytes`, so their buffer may be reused.
+   * Decodes a request up to the bounds of the codec, see {@link RateLimitRequest.exceeded}. Throws {@link DecodeError} if
+   * the bytes are not a RateLimitRequest, or if a message above {@link RequestBounds.maxBytes} does not have its domain
+   * below this bound. Of such a message, the codec needs the first `maxBytes` + 1 bytes. The result does not refer to
+   * `bytes`, so their buffer may be reused.
    */
   decodeRequest(bytes: Uint8Array): RateLimitRequest;
-  /**
-   * Decodes a request in steps of at most about a millisecond, for messages larger than {@link LARGE_MESSAGE_BYTES}.
-   * `bytes` must not change until the generator ends. See {@link decodeRequest}.
-   */
-  decodeSteps(bytes: Uint8Array): Generator<void, RateLimitRequest>;
-  /**
-   * Returns the domain of a request without reading its descriptors. Returns undefined if the outermost message is
-   * malformed or has too many fields, or if the domain exceeds {@link LARGE_MESSAGE_BYTES}.
-   */
-  domainOf(bytes: Uint8Array): string | undefined;
-  /**
-   * Returns whether a descriptor of a request may contain a limit override, without reading its entries. Also returns
-   * true if the message is malformed or the first thousand fields do not decide.
-   */
-  mayOverride(bytes: Uint8Array): boolean;
   /** Encodes a response. Later calls do not change the returned bytes, so a response may wait until it is sent. */
   encodeResponse(response: RateLimitResponse): Uint8Array;
 }
@@ -162,35 +125,3 @@ export class DecodeError extends Error {
 
 /** Error message for bytes that are not a valid request. */
 export const INVALID_REQUEST = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest';
-
-/** Returns the error message for a request with more descriptors than `most`, which is not read to the end. */
-export function moreDescriptorsThan(most: number): string {
-  return (
-    `rate limit descriptor list has at least ${most + 1} descriptors, more than the ` +
-    `${quantity(most, 'that is', 'that are')} allowed (MAX_DESCRIPTORS)`
-  );
-}
-
-/** Error message for a request with more entries than {@link MAX_ENTRIES}, which is not read to the end. */
-export const TOO_MANY_ENTRIES =
-  `rate limit descriptors have at least ${MAX_ENTRIES + 1} entries, more than the ${MAX_ENTRIES} that are ` +
-  'allowed in one request';
-
-/** Returns the error message for a request with more fields than {@link maxFields}, which is not read to the end. */
-export function tooManyFields(most: number): string {
-  return `message has at least ${most + 1} protobuf fields, more than the ${most} that are allowed in one request`;
-}
-
-/** Returns the error message for a request with `count` descriptors, which are too many. */
-export function tooManyDescriptors(count: number, most: number): string {
-  const allowed = quantity(most, 'that is', 'that are');
-  return `rate limit descriptor list has ${count} descriptors, more than the ${allowed} allowed`;
-}
-
-/** Returns the error message for a request whose descriptors match more limits than `most`. */
-export function tooManyLimits(most: number): string {
-  return (
-    `rate limit descriptor list matches more limits than the ${quantity(most, 'that is', 'that are')} ` +
-    'allowed (MAX_LIMITS)'
-  );
-}

@@ -1,4 +1,4 @@
-import { DecodeError, tooManyFields } from './messages.js';
+import { DecodeError } from './messages.js';
 
 /** Maximum nesting depth of unknown groups, as in other protobuf implementations. */
 const MAX_GROUP_DEPTH = 100;
@@ -22,30 +22,27 @@ export class WireReader {
   /** Up to 38 bits above the low 32 bits of the last {@link varint}. */
   high = 0;
   readonly #errorMessage: string;
-  readonly #maxFields: number;
-  #fieldsLeft = 0;
+  #cutAt = -1;
 
-  /**
-   * @param sentence message of the DecodeError for malformed input; sent to callers
-   * @param maxFields maximum number of fields of one message, including those of nested messages
-   */
-  constructor(sentence: string, maxFields: number) {
+  /** @param sentence message of the DecodeError for malformed input; sent to callers */
+  constructor(sentence: string) {
     this.#errorMessage = sentence;
-    this.#maxFields = maxFields;
   }
 
-  /** Starts reading at the first byte of `bytes`. */
-  reset(bytes: Uint8Array): void {
+  /**
+   * Starts reading at the first byte of `bytes`. If only the bytes before `cutAt` are read, a field may be longer than
+   * they are.
+   */
+  reset(bytes: Uint8Array, cutAt = -1): void {
     this.bytes = bytes;
     this.position = 0;
-    this.#fieldsLeft = this.#maxFields;
+    this.#cutAt = cutAt;
   }
 
   /** Reads the tag of the next field: field number * 8 + wire type. The field number is at least 1. */
   tag(end: number): number {
     const tag = this.varint(end);
     if (tag < 8 || this.high !== 0) this.fail();
-    if (--this.#fieldsLeft < 0) throw new DecodeError(tooManyFields(this.#maxFields));
     return tag;
   }
 
@@ -83,10 +80,13 @@ export class WireReader {
     return new DataView(this.bytes.buffer, this.bytes.byteOffset + at, 8).getFloat64(0, true);
   }
 
-  /** Reads a length. Returns the end of the data that it measures. */
+  /** Reads a length. Returns the end of the data that it measures, or the place of the cut before it. */
   lengthEnd(end: number): number {
     const length = this.varint(end);
-    if (this.high !== 0 || length > end - this.position) this.fail();
+    if (this.high !== 0 || length > end - this.position) {
+      if (end === this.#cutAt) return end;
+      this.fail();
+    }
     return this.position + length;
   }
 

@@ -71,8 +71,15 @@ export function unaryMethod<Request>(
   };
 }
 
-/** Decodes a request message with `decode`. Throws a {@link GrpcError} if it is invalid. */
+/** Maximum length of a request message of an auxiliary method, in bytes. */
+export const MAX_AUXILIARY_BYTES = 65_536;
+
+/** Decodes a request message with `decode`. Throws a {@link GrpcError} if it is too long or invalid. */
 export function decodeRequest<Request>(decode: (bytes: Buffer) => Request, bytes: Buffer): Request {
+  if (bytes.length > MAX_AUXILIARY_BYTES) {
+    const text = `Received message larger than max (${bytes.length} vs ${MAX_AUXILIARY_BYTES})`;
+    throw new GrpcError(STATUS.RESOURCE_EXHAUSTED, text);
+  }
   try {
     return decode(bytes);
   } catch {

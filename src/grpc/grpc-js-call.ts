@@ -20,14 +20,14 @@ const MICROS_PER_MS = 1000;
 /** A call of @grpc/grpc-js, with one request message or a stream of them. */
 export type ByteStream = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
 
-/**
- * Returns the definition for @grpc/grpc-js of a method whose messages stay bytes. All methods are served as response
- * streams.
- */
-export function byteMethod({ path, requestStream }: AuxiliaryMethod): MethodDefinition<Buffer, Buffer> {
+/** Returns the definition for @grpc/grpc-js of a method whose messages stay bytes. */
+export function byteMethod(
+  path: string,
+  streams: { readonly requestStream: boolean; readonly responseStream: boolean },
+): MethodDefinition<Buffer, Buffer> {
   const same = (bytes: Buffer): Buffer => bytes;
   const sides = { requestSerialize: same, requestDeserialize: same, responseSerialize: same };
-  return { path, requestStream, responseStream: true, ...sides, responseDeserialize: same };
+  return { path, ...streams, ...sides, responseDeserialize: same };
 }
 
 /** Converts an error to a status of @grpc/grpc-js, which throws on lone surrogates. */

@@ -6,14 +6,9 @@ import {
   ServerCredentials,
   type ServerOptions,
   type ServerUnaryCall,
-  type ServiceDefinition,
   type sendUnaryData,
   setLogVerbosity,
 } from '@grpc/grpc-js';
-import { loadRateLimitDefinition } from '../codec/client-codec.js';
-import { fromLoadedRequest, type LoadedRequest, toLoadedResponse } from '../codec/loaded-messages.js';
-import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
-import { RATE_LIMIT_SERVICE } from '../codec/rls-definition.js';
 import { HANDSHAKE_TIMEOUT_MS, SocketServer } from '../h2/serving/socket-server.js';
 import { type AuxiliaryMethod, OpenStreams } from './auxiliary-method.js';
 import { type ByteStream, byteMethod, GrpcJsCall, statusOf } from './grpc-js-call.js';
@@ -36,11 +31,11 @@ const MAX_SPAN_MS = 1_900_000_000;
 /** The value of @grpc/grpc-js for never. */
 const NEVER_MS = 2_147_483_647;
 
-type RateLimitCall = ServerUnaryCall<LoadedRequest, object>;
+type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 
 /**
- * The plain stack: the {@link GrpcServer} on @grpc/grpc-js, with messages of @grpc/proto-loader. It uses the socket
- * server of the fast stack, so ports, TLS and the maximum number of connections work in the same way.
+ * The plain stack: the {@link GrpcServer} on @grpc/grpc-js. It uses the socket server of the fast stack, so ports, TLS
+ * and the maximum number of connections work in the same way.
  */
 export class GrpcJsServer implements GrpcServer {
   readonly #options: GrpcServerOptions;
@@ -70,27 +65,31 @@ export class GrpcJsServer implements GrpcServer {
     });
   }
 
-  /** Registers ShouldRateLimit. */
-  addRateLimits(handler: UnaryHandler<RateLimitRequest, RateLimitResponse>): void {
-    const ShouldRateLimit = async (call: RateLimitCall, callback: sendUnaryData<object>): Promise<void> => {
+  addUnary(path: string, handler: UnaryHandler): void {
+    const answer = async (call: UnaryCall, callback: sendUnaryData<Buffer>): Promise<void> => {
       try {
         const info = this.#infoOf(call);
-        const response = await handler(fromLoadedRequest(call.request), info);
+        const response = await handler(call.request, info);
         if (call.cancelled) info.onReset?.();
-        callback(null, toLoadedResponse(response));
+        // grpc-js writes only a Buffer.
+        callback(null, Buffer.from(response.buffer, response.byteOffset, response.length));
       } catch (error) {
         callback(statusOf(toGrpcError(error, this.#options.onError)));
       }
     };
-    const definition = loadRateLimitDefinition()[RATE_LIMIT_SERVICE] as ServiceDefinition;
-    this.#grpc.addService(definition, { ShouldRateLimit });
+    const streams = { requestStream: false, responseStream: false };
+    this.#grpc.addService({ [path]: byteMethod(path, streams) }, { [path]: answer });
   }
 
   addMethod(method: AuxiliaryMethod): void {
     const begin = (stream: ByteStream): void => {
       new GrpcJsCall(stream, method, this.#openStreams, this.#options.onError).start();
     };
-    this.#grpc.addService({ [method.path]: byteMethod(method) }, { [method.path]: begin });
+    const { path, requestStream } = method;
+    this.#grpc.addService(
+      { [path]: byteMethod(path, { requestStream, responseStream: true }) },
+      { [path]: begin },
+    );
   }
 
   listen(address: ListenAddress): Promise<number> {
@@ -127,7 +126,7 @@ export class GrpcJsServer implements GrpcServer {
     this.#injector.injectConnection(socket);
   }
 
-  #infoOf(call: RateLimitCall): CallInfo {
+  #infoOf(call: UnaryCall): CallInfo {
     const { metadata } = call;
     const peer = call.getPeer();
     const colon = peer.lastIndexOf(':');

@@ -35,32 +35,11 @@ export interface CallInfo {
 }
 
 /**
- * Handles one unary call: takes the request message and returns the response message, both as bytes on the fast stack.
- * The bytes of `message` are valid only until the handler returns, so what is needed after an `await` must be read
+ * Handles one unary call: takes the bytes of the request message and returns those of the response message. The bytes of `message` are valid only until the handler returns, so what is needed after an `await` must be read
  * first. Returns the response without a promise if possible. Fails by throwing or rejecting with {@link GrpcError}; any
  * other error becomes INTERNAL with a fixed message.
  */
-export type UnaryHandler<Message = Uint8Array, Answer = Uint8Array> = (
-  message: Message,
-  call: CallInfo,
-) => Answer | Promise<Answer>;
-
-/**
- * Maximum ratio of the inflated to the compressed length of a message. Envoy's requests compress to a tenth at best.
- */
-export const MAX_INFLATION = 100;
-
-/** The options that limit compressed messages. */
-export type InflationOptions = Pick<
-  GrpcServerOptions,
-  'maxInflatedBytes' | 'maxInflation' | 'maxReceiveMessageBytes'
->;
-
-/** Returns the maximum inflated length of a message with `compressedBytes`, in bytes. */
-export function inflationLimit(options: InflationOptions, compressedBytes: number): number {
-  const { maxInflatedBytes, maxInflation = MAX_INFLATION } = options;
-  return Math.min(maxInflatedBytes, options.maxReceiveMessageBytes, maxInflation * compressedBytes);
-}
+export type UnaryHandler = (message: Uint8Array, call: CallInfo) => Uint8Array | Promise<Uint8Array>;
 
 /** Limits and timeouts of a transport. Each is a documented setting. */
 export interface GrpcServerOptions {
@@ -73,12 +52,10 @@ export interface GrpcServerOptions {
   /** Maximum length of a request message in bytes. Longer messages fail with RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes: number;
   /**
-   * Maximum inflated length of a compressed message in bytes. Longer messages fail with RESOURCE_EXHAUSTED. Fast stack
-   * only.
+   * Number of bytes of a message that handlers get, also after inflation. The fast stack does not keep the rest. A
+   * method of {@link GrpcServer.addMethod} fails with RESOURCE_EXHAUSTED for a longer message.
    */
-  readonly maxInflatedBytes: number;
-  /** Maximum ratio of the inflated to the compressed length of a message. Default: {@link MAX_INFLATION}. */
-  readonly maxInflation?: number | undefined;
+  readonly keptMessageBytes: number;
   /**
    * Maximum memory in bytes that all connections hold together. When it is exceeded, the connection that holds most is
    * closed. Fast stack only.
@@ -127,11 +104,10 @@ export interface GrpcLoad {
   readonly lost: number;
 }
 
-/**
- * A gRPC server on one of the two stacks. Each stack has its own method to register ShouldRateLimit. Register all
- * methods before `listen`.
- */
+/** A gRPC server on one of the two stacks. Register all methods before `listen`. */
 export interface GrpcServer {
+  /** Registers a method on the hot path. `path` is `/package.Service/Method`. */
+  addUnary(path: string, handler: UnaryHandler): void;
   /** Registers a rarely called method, for example of health or reflection. */
   addMethod(method: AuxiliaryMethod): void;
   /**

@@ -24,16 +24,20 @@ const ALWAYS = Number.NEGATIVE_INFINITY;
 export class PossibleDenial {
   /** Rules that no other one dominates: the higher the percentage, the later the start. */
   private readonly deniers: readonly Denier[];
-  /** When the first node becomes active; nodes without rules count as well. */
-  private readonly nodesActiveAtMicros: number;
+  /** When a limit override at a node may deny for the first time. */
+  private readonly overridesActiveAtMicros: number;
 
   /** `hasBlocked`: whether a row of plans blocks a customer. */
   constructor(nodes: Iterable<PossibleNode>, hasBlocked: boolean) {
     const soonest = new Map<number, number>();
     let nodesActiveAt = Number.POSITIVE_INFINITY;
+    let hasRules = false;
+    let isEnforced = false;
     for (const { phase, rules, hasCustomer } of nodes) {
       nodesActiveAt = Math.min(nodesActiveAt, phase.activeAtMicros);
       for (const [index, rule] of rules.entries()) {
+        hasRules = true;
+        if (rule.enforcePercent > 0) isEnforced = true;
         if (!canDeny(hasCustomer && hasBlocked ? { ...rule, onOver: undefined } : rule)) continue;
         const { enforcePercent } = rule;
         const activeAt = isPlanned(rules, index) ? ALWAYS : rule.phase.activeAtMicros;
@@ -44,12 +48,16 @@ export class PossibleDenial {
       if (nodesActiveAt === ALWAYS && soonest.get(100) === ALWAYS) break;
     }
     this.deniers = withoutDominated(soonest);
-    this.nodesActiveAtMicros = nodesActiveAt;
+    // A domain whose rules all have `enforce_percent: 0` only monitors.
+    this.overridesActiveAtMicros = hasRules && !isEnforced ? Number.POSITIVE_INFINITY : nodesActiveAt;
   }
 
-  /** Returns whether a limit override at one of the nodes may deny a request; only the phase of the node matters. */
+  /**
+   * Returns whether a limit override that was not read may deny: whether a node is active, with or without rules, and
+   * the domain enforces any of its rules.
+   */
   overrideMayDeny(wallMicros: number): boolean {
-    return wallMicros >= this.nodesActiveAtMicros;
+    return wallMicros >= this.overridesActiveAtMicros;
   }
 
   /**

@@ -117,6 +117,12 @@ const REMOVED_VARIABLES: readonly RemovedVariable[] = [
     sentence: 'weir reads REDIS_AUTH_FILE again whenever it changes; unset this variable',
   },
   {
+    name: 'GRPC_MAX_INFLATED_BYTES',
+    effect: 'ignored',
+    sentence:
+      'MAX_REQUEST_BYTES now bounds the size of a request after decompression as well; unset this variable',
+  },
+  {
     name: 'REDIS_CLOCK',
     values: /^(?!(?:auto|server)$)/i,
     effect: 'refused',

@@ -1,4 +1,3 @@
-import type { MatchBound } from '../policy/match-work.js';
 import { throttledLog } from '../runtime/throttled-log.js';
 import type { DecisionWarnings } from '../service/decision-observer.js';
 import { MAX_TOKEN_CHARACTERS } from '../service/holds/hold-token.js';
@@ -16,6 +15,21 @@ const MAX_REASON_CHARACTERS = 500;
 
 /** A line of the log, with the reason for an unmatched descriptor as text. */
 type ShownLine = Omit<DecisionLine, 'unmatched'> & { readonly why?: string };
+
+/** Why requests get answers without a decision, and what to do. */
+const GIVEN_UP_SENTENCES: Readonly<Record<GivenUpReason, string>> = {
+  request_bytes: 'their messages are longer than MAX_REQUEST_BYTES',
+  descriptors: 'they have more descriptors than MAX_DESCRIPTORS',
+  entries: 'they have more entries than MAX_ENTRIES',
+  limits: 'they meet more limits than MAX_LIMITS',
+  regex_value: 'a value for a regular expression is longer than MAX_REGEX_VALUE_BYTES',
+  match_work: 'matching them needs more work than MAX_MATCH_WORK',
+  hold_token:
+    `their holds do not fit into a hold token of ${MAX_TOKEN_CHARACTERS} characters. Send fewer descriptors with ` +
+    'concurrency or hold in a request',
+  late: 'they are large, and waited too long for their turn',
+  full: 'too many large requests, or too many requests for Redis, were waiting',
+};
 
 /** Returns a line of the log with its long texts shortened, so that its size is bounded. */
 function shownLine(
@@ -54,14 +68,6 @@ export class LoggedWarnings implements DecisionWarnings {
     this.#shouldLogRules = throttledLog(nowMs);
   }
 
-  matchExceeded(domain: string, bound: MatchBound, denied: boolean): void {
-    const text =
-      'a request exceeded a bound of matching: match_work is the work of patterns and regular expressions, ' +
-      'regex_value the length of a value that regular expressions see; see ' +
-      'docs/runbooks.md#weirmatchbudgetexceeded';
-    if (this.#shouldLogWork()) this.#log.warn({ domain, bound, denied }, text);
-  }
-
   neverPasses(domain: string, rule: string, hits: number, limit: number, about: object): void {
     // A limit of 0 intentionally denies every request.
     if (limit === 0 || this.#warnedRules.has(about)) return;
@@ -82,12 +88,8 @@ export class LoggedWarnings implements DecisionWarnings {
 
   givenUp(domain: string, why: GivenUpReason, denied: boolean): void {
     const text =
-      why === 'hold_token'
-        ? 'weir answered some requests without a decision, because their holds do not fit into a hold token of ' +
-          `${MAX_TOKEN_CHARACTERS} characters. Send fewer descriptors with concurrency or hold in a request; see ` +
-          'docs/runbooks.md#weirrequestsgivenup'
-        : 'weir answered some expensive requests without a decision, because the requests waited too long ' +
-          'or the queue was full; see docs/runbooks.md#weirrequestsgivenup';
+      `weir answered some requests without a decision: ${GIVEN_UP_SENTENCES[why]}; see ` +
+      'docs/runbooks.md#weirrequestsgivenup';
     if (this.#shouldLogWork()) this.#log.warn({ domain, why, denied }, text);
   }
 

@@ -3,7 +3,7 @@ import type { StoreNode } from '../admin/health-detail.js';
 import { currentSecretKeys, openTop } from '../admin/top/open-top.js';
 import { TopCounts } from '../admin/top/top-counts.js';
 import { protoFiles } from '../codec/proto-files.js';
-import { RATE_LIMIT_SERVICE } from '../codec/rls-definition.js';
+import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import { formatHostPort, type GrpcServer, type ListenAddress } from '../grpc/grpc-server.js';
@@ -12,6 +12,7 @@ import { addReflection } from '../grpc/reflection.js';
 import type { TlsSource } from '../h2/tls-material.js';
 import type { ViewSlices } from '../http/views/view-slices.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
+import { MatchWork } from '../policy/match-work.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import type { Closers } from '../runtime/closers.js';
 import { Signal } from '../runtime/signal.js';
@@ -19,7 +20,6 @@ import { throttledLog } from '../runtime/throttled-log.js';
 import { HoldMarks } from '../service/holds/hold-marks.js';
 import type { DecisionLog } from '../service/record/decision-record.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';
-import { TurnQueue } from '../service/turn-queue.js';
 import { WaitingRequests } from '../service/waiting-requests.js';
 import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -27,12 +27,12 @@ import { Metrics } from '../telemetry/metrics.js';
 import type { TopBuckets } from '../telemetry/top/top-buckets.js';
 import { CallInstrumentation } from './calls/call-instrumentation.js';
 import { NO_SPAN_LOSSES } from './calls/tracing.js';
-import { decideForHttp } from './calls/unary-handler.js';
+import { decideForHttp, unaryHandler } from './calls/unary-handler.js';
 import { openDecisionLog } from './decision-log/open-decision-log.js';
 import { LoggedWarnings } from './decision-warnings.js';
 import { fileLimitWarning } from './file-limit.js';
 import { followServing } from './follow-serving.js';
-import { addRateLimits, createGrpcServer, decodedHandler, type RateLimitServer } from './grpc-transport.js';
+import { createGrpcServer } from './grpc-transport.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
 import { exposeLoad } from './metrics/load-gauges.js';
 import { exposeLosses } from './metrics/losses.js';
@@ -44,7 +44,7 @@ import type { Decide } from './ports/json-endpoint.js';
 import { precomputeCalendars } from './precompute-calendars.js';
 import { logBrokenInvariants } from './server-logger.js';
 import type { Serving } from './serving.js';
-import { answerOptions } from './settings/answer-options.js';
+import { answerOptions, requestBounds } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import { listenError, type StartError } from './start-error.js';
 import { openStore } from './store/open-store.js';
@@ -154,12 +154,11 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   });
 
   const top = openTop(settings.topBuckets, clock, closers);
-  const turns = new TurnQueue(clock);
   const waiting = new WaitingRequests();
   const holdMarks = sharedMarks(store, policies);
   const recorders = openRecorders(options, store, metrics, closers);
   const service = new ShouldRateLimit({
-    codec: createWireCodec({ maxDescriptors: settings.maxDescriptors }),
+    codec: createWireCodec(requestBounds(settings)),
     clock,
     store: store.buckets,
     local: store.local,
@@ -170,24 +169,23 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
       buckets: top === undefined ? undefined : new TopCounts(top),
     },
     storeTimeoutMicros: store.timeoutMicros,
-    maxDescriptors: settings.maxDescriptors,
-    turns,
     waiting,
     holdMarks,
     maxLimits: settings.maxLimits,
+    matchWork: new MatchWork(settings.maxMatchWork, settings.maxRegexValueBytes),
     answers: answerOptions(settings),
     decisionLog: recorders.decisionLog,
   });
   const { instrumentation } = recorders;
   const grpc = openGrpc(options);
-  addRateLimits(grpc, service, { metrics, clock, instrumentation });
+  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, instrumentation));
   health.addTo(grpc, timedBy(metrics.reference, clock));
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
   exposeLoad(metrics.registry, () => ({
     grpc: grpc.load(),
     storeWaitingBytes: waiting.bytes,
-    costly: { requests: turns.size, bytes: turns.bytes, connections: turns.connections },
+    large: service.largeRequests,
   }));
   exposeStore(metrics.registry, store);
   exposeUsedRatio(
@@ -206,7 +204,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onHealth: changed.add,
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
-    decide: decideForHttp(decodedHandler(service), clock, instrumentation),
+    decide: decideForHttp(service, clock, instrumentation),
     administer: openBucketAdmin(options, store, metrics),
     top,
     drain: (why, drainHttp) => drain({ grpc, service, serving, store }, options, why, drainHttp),
@@ -284,12 +282,13 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
   return metrics;
 }
 
-function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): RateLimitServer {
+function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): GrpcServer {
   const shouldLog = throttledLog();
   return createGrpcServer(settings.grpcTransport, {
     tls: tls?.options,
     maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
-    maxInflatedBytes: settings.grpcMaxInflatedBytes,
+    // One byte more shows that a message is longer.
+    keptMessageBytes: settings.maxRequestBytes + 1,
     maxBufferedBytes: settings.grpcMaxBufferedBytes,
     maxConnections: settings.grpcMaxConnections,
     maxConcurrentStreams: settings.grpcMaxStreams,

@@ -3,6 +3,7 @@ import type { Administer } from '../admin/buckets/buckets-service.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import type { ViewSlices } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';
+import { MatchWork } from '../policy/match-work.js';
 import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -32,6 +33,7 @@ export function openBucketAdmin(
     slices,
     answers: answerOptions(settings),
     maxLimits: settings.maxLimits,
+    matchWork: new MatchWork(settings.maxMatchWork, settings.maxRegexValueBytes),
     keyPrefix: settings.redisUrl === '' ? undefined : settings.cacheKeyPrefix + DEFAULT_KEY_PREFIX,
     log,
     count: adminCalls,

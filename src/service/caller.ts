@@ -1,5 +1,4 @@
 import type { RequestTrace } from './record/request-trace.js';
-import type { Waiter } from './turn-queue.js';
 
 /** The properties of a caller that affect a decision. */
 export interface Caller {
@@ -65,30 +64,21 @@ export class ForwardingCaller implements Caller {
   }
 }
 
-/** Fraction of a caller's remaining time that a request may wait in the queue. */
-export const WAIT_SHARE = 0.25;
+/** Fraction of a caller's remaining time for which a large request may wait. */
+const WAIT_SHARE = 0.25;
 /**
- * Minimum wait in the queue, if the caller's deadline allows it. With less, one busy turn of the event loop would deny
- * requests that are only slightly expensive.
+ * Minimum wait, if the caller's deadline allows it. With less, one busy turn of the event loop would give up requests
+ * that are only slightly large.
  */
-export const MIN_WAIT_MICROS = 5000;
+const MIN_WAIT_MICROS = 5000;
 const MIN_WAIT_SHARE = 0.6;
-/** Maximum wait in the queue for callers without a deadline, in microseconds. */
-export const WAIT_WITHOUT_DEADLINE_MICROS = 1_000_000;
+/** Maximum wait for callers without a deadline, in microseconds. */
+const WAIT_WITHOUT_DEADLINE_MICROS = 1_000_000;
 
-function waitFor(leftMicros: number): number {
+/** Returns how long a large request may wait for its turn if its deadline is `leftMicros` away, in microseconds. */
+export function maxWaitMicros(leftMicros: number): number {
   if (leftMicros === Number.POSITIVE_INFINITY) return WAIT_WITHOUT_DEADLINE_MICROS;
   return Math.max(leftMicros * WAIT_SHARE, Math.min(MIN_WAIT_MICROS, leftMicros * MIN_WAIT_SHARE));
-}
-
-/** Returns the queue entry of `caller` for a request of `bytes` that arrives at `nowMicros`. */
-export function waiterOf(caller: Caller, nowMicros: number, bytes: number): Waiter {
-  return {
-    connection: caller.connection,
-    cancelled: () => caller.cancelled(),
-    deadlineMicros: nowMicros + waitFor(caller.deadlineMicros - nowMicros),
-    bytes,
-  };
 }
 
 /** Fraction of the remaining time that is reserved for the reply: a reply that arrives at the deadline is too late. */

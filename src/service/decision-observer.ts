@@ -1,7 +1,6 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
-import type { MatchBound } from '../policy/match-work.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { PlannedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
@@ -38,8 +37,6 @@ export interface DecisionCounts {
   unmatched(domain: string, entries: readonly Entry[]): CountedSeries;
   /** Counts a request, with its number of descriptors, for a domain that has no policy. */
   unknownDomain(domain: string, descriptors: number): CountedSeries;
-  /** Counts a request whose matching exceeded its work budget. */
-  matchExceeded(domain: string): void;
   /** Counts a request that got an answer without a decision. */
   requestGivenUp(domain: string, why: GivenUpReason): void;
   /** Counts a request that the store could not decide. `reason` is the reason of the StorageError. */
@@ -109,12 +106,8 @@ export interface DecisionWarnings {
    */
   neverPasses(domain: string, rule: string, hits: number, limit: number, about: object): void;
   /**
-   * Warns that a request exceeded a bound of matching. The request was `denied`, or no enforced rule could have matched.
-   */
-  matchExceeded(domain: string, bound: MatchBound, denied: boolean): void;
-  /**
-   * Warns that weir answered a request before evaluating it. The request was `denied`, or no enforced rule could have
-   * matched.
+   * Warns that a request got an answer without a decision. The request was `denied`, or no rule of the domain could
+   * deny it.
    */
   givenUp(domain: string, why: GivenUpReason, denied: boolean): void;
   /** Returns whether {@link logDecision} should be called. */

@@ -2,7 +2,6 @@ import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/me
 import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
 import { isBeyondLimit } from '../limiter/rate.js';
-import type { MatchBound } from '../policy/match-work.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
@@ -42,20 +41,12 @@ export class Observation {
     return this.log !== undefined || this.warnings.logsDecisions();
   }
 
-  /**
-   * Reports an answered request. A large one is reported in slices: the decisions from `from` up to, but not including,
-   * `to`.
-   */
-  answered(
-    context: RequestContext,
-    response: RateLimitResponse,
-    from = 0,
-    to = context.decisions.length,
-  ): void {
+  /** Reports an answered request. */
+  answered(context: RequestContext, response: RateLimitResponse): void {
     const { decisions } = context;
     const logs = this.warnings.logsDecisions();
     const passes = response.overallCode !== CODE.OVER_LIMIT;
-    for (let index = from; index < to; index++) {
+    for (let index = 0; index < decisions.length; index++) {
       const decision = decisions[index] as Decision;
       // A quota that is over its limit next to one that is not has the status OVER_LIMIT, but allows the request.
       const overLimit = !passes && response.statuses[index]?.code === CODE.OVER_LIMIT;
@@ -65,7 +56,7 @@ export class Observation {
       const logged = loggedLimits(decision, overLimit);
       this.warnings.logDecision(decisionLine(context, decision.match.entries, logged, micros));
     }
-    if (to === decisions.length) this.record(context, response);
+    this.record(context, response);
   }
 
   /** Reports a request that got an answer without a decision. */
@@ -100,13 +91,7 @@ export class Observation {
     this.warnings.unlimited.unknownDomain(domain, this.counts.unknownDomain(domain, descriptors));
   }
 
-  /** Reports that a request exceeded a bound of matching. */
-  matchExceeded(domain: string, bound: MatchBound, denied: boolean): void {
-    this.counts.matchExceeded(domain);
-    this.warnings.matchExceeded(domain, bound, denied);
-  }
-
-  /** Reports a request that got an answer before it was evaluated. */
+  /** Reports a request that got an answer without a decision. */
   givenUp(domain: string, why: GivenUpReason, denied: boolean): void {
     this.counts.requestGivenUp(domain, why);
     this.warnings.givenUp(domain, why, denied);

@@ -1,20 +1,13 @@
-import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
+import type { Descriptor, RateLimitRequest } from '../codec/messages.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
 import type { Rate } from '../limiter/rate.js';
-import type { WindowUnit } from '../limiter/window-unit.js';
-import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
-import { blockedKey, isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
-import type { HoldSpec, Rule } from '../policy/rule.js';
-import { OVERRIDE_UNITS } from './bad-descriptor.js';
+import type { Rule } from '../policy/rule.js';
 import type { Caller } from './caller.js';
-import { enforcementOf, enforcementOfRule } from './enforcement/enforcement.js';
-import { type BoundHold, newHold, noHold } from './holds/hold-ids.js';
-import { separateEnds } from './holds/oldest-ends.js';
+import type { BoundHold } from './holds/hold-ids.js';
 import type { Settlements } from './holds/settlements.js';
-import { overrideRate } from './override-limit.js';
 import type { PlanOptions } from './plan-options.js';
 import type { HoldRecord } from './record/decision-record.js';
 
@@ -92,9 +85,6 @@ export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): numbe
 
 export const NO_TAKES: readonly PlannedTake[] = [];
 
-/** Placeholder for a request that gets an answer before it is decoded. */
-export const UNDECODED_REQUEST: RateLimitRequest = { domain: '', descriptors: [], hitsAddend: 0 };
-
 /**
  * The state of one request from its descriptors to its answer. Created once for each request of a domain that has a
  * policy; each step adds its results.
@@ -115,8 +105,6 @@ export class RequestContext {
   readonly decisions: Decision[] = [];
   /** The takes that are sent to the store; see {@link takesOf}. */
   takes: readonly PlannedTake[] = NO_TAKES;
-  /** Number of limits that the descriptors have matched so far. */
-  limits = 0;
   /** Whether an enforced bucket is over its limit. */
   limitDenies = false;
   /** Whether there are enforced quotas and all of them are over their limits. */
@@ -191,151 +179,6 @@ export function chainsOf(takes: readonly PlannedTake[]): readonly (readonly Plan
 export function passedOver(take: PlannedTake): readonly PlannedTake[] {
   const { chain, outcome } = take;
   return chain.length === 0 || outcome?.limited !== false ? NO_TAKES : chain.slice(0, chain.indexOf(take));
-}
-
-/** Returns whether a descriptor gives hits back. With 0 hits, it only looks. */
-function isRefund({ isNegativeHits }: Descriptor, hits: number): boolean {
-  return isNegativeHits && hits > 0;
-}
-
-/** Returns the take of a rule, whose names are those of the rule at `index` of a match. */
-function takeOfRule(
-  context: RequestContext,
-  descriptor: Descriptor,
-  match: Match,
-  index: number,
-  rule: Rule,
-): PlannedTake {
-  const spills = rule.spillsTo !== '';
-  const { request } = context;
-  const { answers } = context.options;
-  const isSoft = rule.onOver !== undefined;
-  // Quotas deny only together, but a blocked customer is denied whatever the others say.
-  const quota = !isSoft && !isBlocked(rule) && (answers.quotaMode || rule.quotaMode);
-  const phaseEnforcement = enforcementOfRule(rule, quota, context);
-  const ruleEnforcement = spills ? 'spill' : isSoft ? 'observe' : phaseEnforcement;
-  const asked = hitsOf(descriptor, request);
-  const refund = isRefund(descriptor, asked);
-  const hold = refund ? undefined : rule.hold;
-  const pairsOldest = hold?.pair === 'oldest';
-  // A call with 0 hits only looks, unless it starts a request of a rule whose other calls are ends. A refund of 0 hits
-  // looks at any rule.
-  const starts = pairsOldest ? asked === 0 && !descriptor.isNegativeHits : asked > 0;
-  const isEnd = pairsOldest && asked > 0;
-  const hits = starts ? context.boundedSlots(rule.rate, hold?.amount ?? asked) : asked;
-  const key = match.keys[index] as string;
-  const { tagLength } = match;
-  return {
-    key: isBlocked(rule) ? blockedKey({ key, tagLength }) : key,
-    tagLength,
-    rate: rule.rate as Rate,
-    hits,
-    refund,
-    holds: hold !== undefined && !isEnd ? holdOf(rule.digest, starts ? hits : 0, hold) : undefined,
-    enforcement: answers.shadowMode && !spills ? 'observe' : ruleEnforcement,
-    ruleEnforcement,
-    marks: isSoft && phaseEnforcement === 'enforce' && !answers.shadowMode,
-    chain: NO_TAKES,
-    rule,
-    name: rule.name,
-    stat: match.statNames[index] as string,
-    label: rule.path,
-    quota,
-    shadow: rule.shadowMode,
-    onStoreFailure: rule.onStoreFailure,
-    outcome: undefined,
-  };
-}
-
-function holdOf(digest: string, hits: number, { expiresAfterMillis, unknown }: HoldSpec): BoundHold {
-  const frees = unknown === 'free';
-  return hits === 0 ? noHold(expiresAfterMillis, frees) : newHold(digest, hits, expiresAfterMillis, frees);
-}
-
-/** Returns the take of a limit override, which replaces the node's rules. */
-function takeOfOverride(
-  context: RequestContext,
-  descriptor: Descriptor,
-  match: Match,
-  limit: RateLimitOverride,
-): PlannedTake {
-  const { policy, request, wallMicros } = context;
-  const { answers } = context.options;
-  const unit = OVERRIDE_UNITS[limit.unit] as WindowUnit;
-  const rate = overrideRate(unit, limit.requestsPerUnit, policy.overrideAlgorithm);
-  const base = overrideKey(
-    entriesKey(policy.domain, match.entries, policy.secretKeys),
-    unit,
-    limit.requestsPerUnit,
-  );
-  const { key, tagLength } = extendedKey(base, shapePart(rate));
-  const quota = answers.quotaMode;
-  const ruleEnforcement = enforcementOf(match.phase, false, quota, wallMicros);
-  const hits = hitsOf(descriptor, request);
-  return {
-    key,
-    tagLength,
-    rate,
-    hits,
-    refund: isRefund(descriptor, hits),
-    holds: undefined,
-    enforcement: answers.shadowMode ? 'observe' : ruleEnforcement,
-    ruleEnforcement,
-    marks: false,
-    chain: NO_TAKES,
-    rule: undefined,
-    name: '',
-    stat: '',
-    label: OVERRIDE_LABEL,
-    quota,
-    shadow: false,
-    onStoreFailure: match.onStoreFailure,
-    outcome: undefined,
-  };
-}
-
-/** Plans a matched descriptor. */
-export function planDescriptor(context: RequestContext, descriptor: Descriptor, match: Match): Decision {
-  const { rules, entries } = match;
-  if (descriptor.limit !== undefined && entries.length > 0) {
-    const take = takeOfOverride(context, descriptor, match, descriptor.limit);
-    return new Decision(match, [take], false, true);
-  }
-  const count = rules.length;
-  const unlimited = count > 0 && (rules[0] as Rule).rate === undefined;
-  if (count === 0 || unlimited) return new Decision(match, NO_TAKES, unlimited);
-  const takes = new Array<PlannedTake>(count);
-  for (let i = 0; i < count; i++) takes[i] = takeOfRule(context, descriptor, match, i, rules[i] as Rule);
-  const decision = new Decision(match, takes, false);
-  if (!context.policy.hasHolds) return decision;
-  const others = isBlocked(rules[0] as Rule) ? takesOfUnblocked(context, descriptor, match) : NO_TAKES;
-  return separateEnds(decision, others);
-}
-
-/** Returns the takes of a blocked customer as if it were not blocked, because its requests in flight still end. */
-function takesOfUnblocked(
-  context: RequestContext,
-  descriptor: Descriptor,
-  match: Match,
-): readonly PlannedTake[] {
-  return match.rules.flatMap((rule, index) => {
-    const unblocked = unblockedRule(rule);
-    if (unblocked?.hold?.pair !== 'oldest') return [];
-    return [takeOfRule(context, descriptor, match, index, unblocked)];
-  });
-}
-
-/** Returns the take of a limit as if the customer were not blocked, because only this take has the limit's bucket. */
-export function takeWithoutBlock(
-  context: RequestContext,
-  descriptor: Descriptor,
-  match: Match,
-  take: PlannedTake,
-): PlannedTake {
-  const { rule } = take;
-  const unblocked = rule && unblockedRule(rule);
-  if (unblocked === undefined) return take;
-  return takeOfRule(context, descriptor, match, match.rules.indexOf(rule as Rule), unblocked);
 }
 
 /** Returns the takes of a request, in the order of the descriptors. */

@@ -1,14 +1,10 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { isCharge } from '../limiter/rate.js';
 import { costWhole } from '../limiter/token-bucket.js';
-import { runToCompletion } from '../runtime/turns.js';
 import type { PlannedTake } from './plan.js';
 
 /** Maximum number of takes whose keys are compared pairwise, which takes 1 or 2 µs and no memory. */
 const MAX_COMPARED_TAKES = 16;
-
-/** Number of takes that are processed in one slice. */
-const TAKES_PER_SLICE = 500;
 
 /** A bucket that several takes of one request use, with their total hits. */
 class SharedBucket {
@@ -53,31 +49,18 @@ class SharedBucket {
  * Quotas deny only together, so a quota that fits alone allows its request. Only quotas that do not fit are marked.
  */
 export function markNeverPassing(takes: readonly PlannedTake[]): void {
-  if (isAnyLimited(takes) && isAnyShared(takes)) runToCompletion(markSlices(takes));
-}
-
-/** Does the work of {@link markNeverPassing} for many takes, in slices of about 0.5 ms. */
-export function* markNeverPassingInSlices(takes: readonly PlannedTake[]): Generator<void, void> {
   if (!isAnyLimited(takes) || !isAnyShared(takes)) return;
-  yield;
-  yield* markSlices(takes);
-}
-
-function* markSlices(takes: readonly PlannedTake[]): Generator<void, void> {
   const buckets = new Map<string, SharedBucket>();
   const oversized = new Set<PlannedTake>();
   /** Hits taken from the bucket before each limited take. */
   const takenBefore = new Map<PlannedTake, number>();
-  let visited = 0;
   for (const take of takes) {
     const bucket = buckets.get(take.key) ?? new SharedBucket();
     buckets.set(take.key, bucket);
     if (take.outcome?.limited === true) takenBefore.set(take, bucket.takenHits);
     if (bucket.add(take)) oversized.add(take);
-    if (++visited % TAKES_PER_SLICE === 0) yield;
   }
   for (const [take, taken] of takenBefore) {
-    if (++visited % TAKES_PER_SLICE === 0) yield;
     const bucket = buckets.get(take.key) as SharedBucket;
     // A single take that is too large is detected elsewhere.
     const neverPasses = take.quota ? oversized.has(take) : bucket.exceedsLimit;

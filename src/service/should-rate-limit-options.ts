@@ -6,7 +6,6 @@ import type { DecisionObserver } from './decision-observer.js';
 import type { HoldMarks } from './holds/hold-marks.js';
 import type { PlanOptions } from './plan-options.js';
 import type { DecisionLog } from './record/decision-record.js';
-import type { TurnQueue } from './turn-queue.js';
 import type { WaitingRequests } from './waiting-requests.js';
 
 /** Dependencies and options of {@link ShouldRateLimit}. */
@@ -23,10 +22,6 @@ export interface ShouldRateLimitOptions extends PlanOptions {
   readonly decisionLog?: DecisionLog | undefined;
   /** Maximum time for a store call (REDIS_TIMEOUT), in microseconds. */
   readonly storeTimeoutMicros: number;
-  /** Maximum number of descriptors in a request, because one request has one answer. Requests with more are refused. */
-  readonly maxDescriptors: number;
-  /** Queue for long requests, shared by the whole process; a new queue if absent. */
-  readonly turns?: TurnQueue;
   /** Marks hold tokens; a new key if absent. */
   readonly holdMarks?: HoldMarks;
   /** Requests that wait for the store; a new object if absent. */

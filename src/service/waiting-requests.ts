@@ -1,3 +1,4 @@
+import type { RateLimitRequest } from '../codec/messages.js';
 import { FairCapacity } from '../runtime/fair-capacity.js';
 
 /** Maximum memory of decoded requests that wait for the store, in bytes. */
@@ -33,4 +34,21 @@ export class WaitingRequests {
     const isScarce = room.acquire(bytes, connection);
     return () => room.release(bytes, isScarce ? [[connection, bytes]] : undefined);
   }
+}
+
+/** Approximate memory of a decoded entry and of a descriptor, without their strings, in bytes. */
+const ENTRY_BYTES = 100;
+const DESCRIPTOR_BYTES = 200;
+
+/** Returns the approximate memory of a decoded request, in bytes. */
+export function bytesOf({ descriptors }: RateLimitRequest): number {
+  let bytes = 0;
+  for (let i = 0; i < descriptors.length; i++) {
+    const entries = descriptors[i]?.entries ?? [];
+    bytes += DESCRIPTOR_BYTES + entries.length * ENTRY_BYTES;
+    for (let at = 0; at < entries.length; at++) {
+      bytes += (entries[at]?.key.length ?? 0) + (entries[at]?.value.length ?? 0);
+    }
+  }
+  return bytes;
 }

@@ -56,6 +56,19 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
   other: 'any other error; see the log',
 };
 
+/** The reasons for an answer without a decision, with their meanings. */
+export const GIVEN_UP_REASONS = {
+  request_bytes: 'the message was longer than MAX_REQUEST_BYTES',
+  descriptors: 'the request had more descriptors than MAX_DESCRIPTORS',
+  entries: 'the request had more entries than MAX_ENTRIES',
+  limits: 'the request met more limits than MAX_LIMITS',
+  regex_value: 'a value for a regular expression was longer than MAX_REGEX_VALUE_BYTES',
+  match_work: 'matching needed more work than MAX_MATCH_WORK',
+  hold_token: 'the request would have placed too many holds for one hold token',
+  late: 'a large request waited too long for its turn',
+  full: 'too many large requests, or too many requests for Redis, were waiting',
+} as const;
+
 /** Creates the counters of failed calls, store faults and reloads. */
 export function callCounters(registry: FamilyRegistry) {
   return {
@@ -77,26 +90,14 @@ export function callCounters(registry: FamilyRegistry) {
       { policy: { meaning: 'The value of `on_store_failure`.', values: FAILURE_POLICIES } },
       'Descriptors answered by on_store_failure, by its value.',
     ),
-    matchExceeded: registry.events(
-      'weir_match_budget_exceeded_total',
-      { domain: KNOWN_DOMAIN },
-      'Requests that exceeded a bound of matching, by domain. They get OVER_LIMIT if a rule of the domain may deny.',
-    ),
     requestsGivenUp: registry.events(
       'weir_requests_given_up_total',
       {
         domain: KNOWN_DOMAIN,
-        reason: {
-          meaning: 'The reason.',
-          values: {
-            late: 'the request waited too long in the queue',
-            full: 'the queue, or the queue for Redis, was full',
-            hold_token: 'the request would have placed too many holds for one hold token',
-          },
-        },
+        reason: { meaning: 'The reason.', values: GIVEN_UP_REASONS },
       },
-      'Requests answered without a decision, by domain and reason: late (too long in the queue), full (no ' +
-        'room in the queue), hold_token (too many holds).',
+      'Requests answered without a decision, by domain and reason. They get OVER_LIMIT if a rule of the domain can ' +
+        'deny, and OK otherwise.',
     ),
     brokenInvariants: registry.events(
       'weir_broken_invariants_total',

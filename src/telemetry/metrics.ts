@@ -3,7 +3,7 @@ import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
 import { type AdminCounter, adminCounter } from './admin-calls.js';
 import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
-import { type CallCounters, callCounters } from './call-counters.js';
+import { type CallCounters, callCounters, type GIVEN_UP_REASONS } from './call-counters.js';
 import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { FamilyRegistry } from './family-registry.js';
@@ -175,16 +175,8 @@ export class Metrics {
     return values;
   }
 
-  /** Counts a request that exceeded the matching budget. `domain` has a policy. */
-  matchExceeded(domain: string): void {
-    this.#calls.matchExceeded.inc({ domain });
-  }
-
-  /**
-   * Counts a request that got an answer without a decision, because its turn was too late, too many
-   * requests waited, or it would have placed too many holds. `domain` has a policy.
-   */
-  requestGivenUp(domain: string, reason: 'late' | 'full' | 'hold_token'): void {
+  /** Counts a request that got an answer without a decision. `domain` has a policy. */
+  requestGivenUp(domain: string, reason: keyof typeof GIVEN_UP_REASONS): void {
     this.#calls.requestsGivenUp.inc({ domain, reason });
   }
 

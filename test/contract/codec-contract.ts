@@ -2,17 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import {
   type ClientCodec,
   CODE,
-  type CodecOptions,
   DecodeError,
-  LARGE_MESSAGE_BYTES,
   LIMIT_UNIT,
-  MAX_ENTRIES,
-  maxFields,
   type RateLimitRequest,
   type RateLimitResponse,
+  type RequestBounds,
   type ServiceCodec,
 } from '../../src/codec/messages.js';
-import { runToCompletion } from '../../src/runtime/turns.js';
 
 function hex(text: string): Buffer {
   return Buffer.from(text.replace(/\s/g, ''), 'hex');
@@ -105,7 +101,7 @@ export function runCodecContract({
   newCodec,
 }: {
   name: string;
-  newCodec: (options?: CodecOptions) => ServiceCodec & ClientCodec;
+  newCodec: (bounds?: RequestBounds) => ServiceCodec & ClientCodec;
 }): void {
   describe(`codec: ${name}`, () => {
     const codec = newCodec();
@@ -186,166 +182,82 @@ export function runCodecContract({
       });
     });
 
-    describe('requests that hold too much', () => {
-      const MOST = 7;
-      const bounded = newCodec({ maxDescriptors: MOST });
-      const fields = maxFields(MOST);
-      const unknown = (count: number): Buffer => times(count, hex('78 00'));
-      const sentenceOf = (bytes: Uint8Array): string => {
-        const sentences = [
-          () => bounded.decodeRequest(bytes),
-          () => runToCompletion(bounded.decodeSteps(Uint8Array.from(bytes))),
-        ].map((decode) => {
-          try {
-            decode();
-            return 'decoded';
-          } catch (error) {
-            expect(error).toBeInstanceOf(DecodeError);
-            return (error as Error).message;
-          }
-        });
-        expect(sentences[1]).toBe(sentences[0]);
-        return sentences[0] as string;
-      };
+    describe('requests above a bound', () => {
+      const bounded = newCodec({ maxBytes: 200, maxDescriptors: 7, maxEntries: 10 });
+      const DOMAIN = hex('0a 01 64');
+      const token = (value: string): Buffer =>
+        field(
+          0x12,
+          field(0x0a, Buffer.concat([field(0x0a, Buffer.from('hold')), field(0x12, Buffer.from(value))])),
+        );
 
-      test('as many descriptors as are allowed decode, one more does not', () => {
-        expect(sentenceOf(times(MOST, EMPTY_DESCRIPTOR))).toBe('decoded');
-        const refused =
-          'rate limit descriptor list has at least 8 descriptors, more than the 7 that are allowed (MAX_DESCRIPTORS)';
-        expect(sentenceOf(times(MOST + 1, EMPTY_DESCRIPTOR))).toBe(refused);
-        // Data after the limit is not read.
-        const rest = Buffer.concat([times(MOST + 1, EMPTY_DESCRIPTOR), Buffer.alloc(100, 0xff)]);
-        expect(sentenceOf(rest)).toBe(refused);
+      test('keep as many descriptors as are allowed', () => {
+        const allowed = Buffer.concat([times(7, EMPTY_DESCRIPTOR), DOMAIN]);
+        expect(bounded.decodeRequest(allowed)).toMatchObject({ domain: 'd', exceeded: undefined });
+        const more = bounded.decodeRequest(Buffer.concat([times(8, EMPTY_DESCRIPTOR), DOMAIN]));
+        expect(more).toMatchObject({ domain: 'd', exceeded: 'descriptors' });
+        expect(more.descriptors).toHaveLength(7);
       });
 
-      test('as many entries as are allowed decode, one more, in whichever descriptor, does not', () => {
-        const half = field(0x12, times(MAX_ENTRIES / 2, EMPTY_ENTRY));
-        expect(sentenceOf(Buffer.concat([half, half]))).toBe('decoded');
-        const refused =
-          'rate limit descriptors have at least 10001 entries, more than the 10000 that are allowed in one request';
-        expect(sentenceOf(Buffer.concat([half, half, field(0x12, EMPTY_ENTRY)]))).toBe(refused);
-        expect(sentenceOf(field(0x12, times(MAX_ENTRIES + 1, EMPTY_ENTRY)))).toBe(refused);
+      test('keep as many entries as are allowed, in whichever descriptor', () => {
+        const half = field(0x12, times(5, EMPTY_ENTRY));
+        const allowed = bounded.decodeRequest(Buffer.concat([half, half, DOMAIN]));
+        expect(allowed).toMatchObject({ domain: 'd', exceeded: undefined });
+        for (const rest of [field(0x12, EMPTY_ENTRY), field(0x12, times(8, EMPTY_ENTRY))]) {
+          const more = bounded.decodeRequest(Buffer.concat([half, half, rest, EMPTY_DESCRIPTOR, DOMAIN]));
+          expect(more).toMatchObject({ domain: 'd', exceeded: 'entries' });
+          expect(more.descriptors.map(({ entries }) => entries.length)).toEqual([5, 5, 0]);
+        }
       });
 
-      test.each<[string, (count: number) => Buffer]>([
-        ['unknown ones', unknown],
-        ['domains', (count) => times(count, hex('0a 00'))],
-        ['limits of a descriptor', (count) => field(0x12, times(count - 1, hex('12 00')))],
-        ['hits of a descriptor', (count) => field(0x12, times(count - 1, hex('1a 00')))],
-        ['unknown ones in an entry', (count) => field(0x12, field(0x0a, unknown(count - 2)))],
-        ['keys of an entry', (count) => field(0x12, field(0x0a, times(count - 2, hex('0a 01 61'))))],
-        [
-          'unknown ones in a limit and an end of one',
-          (count) => field(0x12, Buffer.concat([field(0x12, unknown(count - 3)), hex('2000')])),
-        ],
-        ['those of a group', (count) => Buffer.concat([hex('7b'), unknown(count - 2), hex('7c')])],
-        [
-          'groups in a descriptor',
-          (count) =>
-            field(0x12, Buffer.concat([times((count - 2) >> 1, hex('7b7c')), unknown((count & 1) + 1)])),
-        ],
-      ])('as many fields as are allowed decode, one more does not: %s', (_name, bytes) => {
-        expect(sentenceOf(bytes(fields))).toBe('decoded');
-        expect(sentenceOf(bytes(fields + 1))).toBe(
-          `message has at least ${fields + 1} protobuf fields, more than the ${fields} that are allowed in one request`,
+      test('of the bytes are read up to the bound, and keep the entries before it', () => {
+        const value = Buffer.concat([
+          DOMAIN,
+          token('t'),
+          field(0x12, field(0x0a, field(0x12, Buffer.alloc(300)))),
+        ]);
+        for (const cut of [value, value.subarray(0, 201)]) {
+          const { domain, exceeded, descriptors } = bounded.decodeRequest(cut);
+          expect({ domain, exceeded }).toEqual({ domain: 'd', exceeded: 'request_bytes' });
+          expect(descriptors[0]?.entries).toEqual([{ key: 'hold', value: 't' }]);
+        }
+        // The token and the long value are in one descriptor.
+        const both = field(
+          0x12,
+          Buffer.concat([token('t').subarray(2), field(0x0a, field(0x12, Buffer.alloc(300)))]),
+        );
+        expect(bounded.decodeRequest(Buffer.concat([DOMAIN, both])).descriptors[0]?.entries[0]?.value).toBe(
+          't',
         );
       });
 
-      test('fields and entries of one message are no matter of the next', () => {
-        for (let i = 0; i < 3; i++) {
-          expect(sentenceOf(unknown(fields))).toBe('decoded');
-          expect(sentenceOf(field(0x12, times(MAX_ENTRIES, EMPTY_ENTRY)))).toBe('decoded');
-        }
-      });
-    });
-
-    describe('large requests', () => {
-      test('are decoded in steps as at once, several beside each other', () => {
-        const text = (unit: string, length: number): string => unit.repeat(length / unit.length);
-        const requests = [400_000, 70_000, 20_000, 1, 0].map((length) => ({
-          domain: text('d', length),
-          descriptors: ['a', 'ü', '漢', '😀'].map((unit) => ({
-            entries: [
-              { key: text(unit, length), value: `${unit}v` },
-              { key: 'k', value: text(`x${unit}`, length) },
-            ],
-            limit: { requestsPerUnit: 3, unit: 2 },
-            hitsAddend: 5,
-            isNegativeHits: true,
-          })),
-          hitsAddend: 4,
-        }));
-        const running = requests.map((request) => codec.decodeSteps(codec.encodeRequest(request)));
-        const decoded: unknown[] = requests.map(() => undefined);
-        while (decoded.includes(undefined)) {
-          running.forEach((steps, i) => {
-            const step = decoded[i] === undefined ? steps.next() : undefined;
-            if (step?.done === true) decoded[i] = step.value;
-          });
-          expect(codec.decodeRequest(fullRequestBytes)).toEqual(fullRequest);
-        }
-        expect(decoded).toEqual(requests);
-      });
-
-      test('that are malformed are refused with the same sentence', () => {
-        const value = field(0x12, field(0x0a, field(0x12, Buffer.alloc(100_000, 0xff))));
-        expect(() => runToCompletion(codec.decodeSteps(value))).not.toThrow();
-        for (const bytes of [value.subarray(0, -1), Buffer.concat([value, hex('08 01')])]) {
-          expect(() => runToCompletion(codec.decodeSteps(bytes))).toThrow(
-            new DecodeError('message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest'),
-          );
-        }
-      });
-    });
-
-    describe('the domain alone', () => {
-      test.each([
-        ['', ''],
-        ['12 02 0a 00', ''],
-        ['0a 01 61 18 01 12 00 0a 01 62 78 01', 'b'],
-        ['0a 02 c3 bc', 'ü'],
-        ['0a 01 ff', '\ufffd'],
-        // Malformed data within a descriptor is not read.
-        ['0a 01 61 12 02 ffff', 'a'],
-      ])('of %s', (bytes, domain) => {
-        expect(codec.domainOf(hex(bytes))).toBe(domain);
-        const larger = Buffer.concat([Buffer.alloc(3, 0xff), hex(bytes), Buffer.alloc(3, 0xff)]);
-        expect(codec.domainOf(larger.subarray(3, -3))).toBe(domain);
-      });
-
-      test.each(['0a', '0a 01', '08 01', '10 01', '0a 01 61 1a 00', '0a 01 61 7b', '00'])(
-        'of the malformed %s is undefined',
-        (bytes) => {
-          expect(codec.domainOf(hex(bytes))).toBeUndefined();
+      test.each(Array.from({ length: 12 }, (_, at) => at))(
+        'of the bytes are no error, wherever the bound cuts a field in two: %i',
+        (at) => {
+          const before = field(0x7a, Buffer.alloc(180 + at));
+          const rest = Buffer.concat([hex('12 04 0807 1003'), hex('18 8080808001'), token('x'.repeat(100))]);
+          const request = bounded.decodeRequest(Buffer.concat([DOMAIN, before, rest, Buffer.alloc(99)]));
+          expect(request).toMatchObject({ domain: 'd', exceeded: 'request_bytes' });
         },
       );
 
-      test.each([
-        ['0a 01 61', false],
-        ['0a 01 61 12 05 0a 03 0a 01 12', false],
-        // An unknown field, hits_addend and is_negative_hits.
-        ['12 0a 7a 01 12 1a 02 08 01 20 01 0a 00 0a 01 61', 'malformed'],
-        ['12 08 7a 01 12 1a 02 08 01 20', 'malformed'],
-        ['12 09 7a 01 12 1a 02 08 01 20 01 0a 01 61', false],
-        ['12 02 0a 00 12 02 12 00', true],
-        ['12 07 0a 00 12 03 08 01 10', true],
-        ['18 01 12 02 12', 'malformed'],
-      ])('a limit override in %s: %s', (bytes, expected) => {
-        expect(codec.mayOverride(hex(bytes))).toBe(expected !== false);
+      test('are refused if their domain is not below the bound of bytes', () => {
+        const long = field(0x12, field(0x0a, field(0x12, Buffer.alloc(300))));
+        for (const bytes of [
+          Buffer.concat([long, DOMAIN]),
+          field(0x0a, Buffer.alloc(300, 'd')),
+          Buffer.alloc(201),
+        ]) {
+          expect(() => bounded.decodeRequest(bytes)).toThrow(DecodeError);
+        }
       });
 
-      test('a limit override is not looked for behind a thousand fields', () => {
-        expect(codec.mayOverride(times(1000, EMPTY_DESCRIPTOR))).toBe(false);
-        expect(codec.mayOverride(times(1001, EMPTY_DESCRIPTOR))).toBe(true);
-      });
-
-      test('of more fields than are allowed, or of a length that no domain has, is undefined', () => {
-        const bounded = newCodec({ maxDescriptors: 7 });
-        expect(bounded.domainOf(times(maxFields(7), EMPTY_DESCRIPTOR))).toBe('');
-        expect(bounded.domainOf(times(maxFields(7) + 1, EMPTY_DESCRIPTOR))).toBeUndefined();
-        const domain = Buffer.alloc(LARGE_MESSAGE_BYTES, 'd');
-        expect(codec.domainOf(field(0x0a, domain))).toBe(domain.toString());
-        expect(codec.domainOf(field(0x0a, Buffer.alloc(LARGE_MESSAGE_BYTES + 1, 'd')))).toBeUndefined();
+      test('do not affect the next request', () => {
+        const tooMany = field(0x12, times(11, EMPTY_ENTRY));
+        for (let i = 0; i < 3; i++) {
+          expect(bounded.decodeRequest(tooMany).exceeded).toBe('entries');
+          expect(bounded.decodeRequest(field(0x12, times(10, EMPTY_ENTRY))).exceeded).toBeUndefined();
+        }
       });
     });
 

@@ -4,4 +4,4 @@ import { runCodecContract } from './codec-contract.js';
 
 // Only the server side is hand-written. The client side is @grpc/proto-loader.
 const client = createClientCodec();
-runCodecContract({ name: 'by hand', newCodec: (options) => ({ ...client, ...createWireCodec(options) }) });
+runCodecContract({ name: 'by hand', newCodec: (bounds) => ({ ...client, ...createWireCodec(bounds) }) });

@@ -169,7 +169,10 @@ describe('gRPC server: what the fast stack adds', () => {
   });
 
   test('lets a large answer wait for a slow reader', async () => {
-    const { port } = await fixture.listening({ maxReceiveMessageBytes: 6 * 1024 * 1024 });
+    const { port } = await fixture.listening({
+      maxReceiveMessageBytes: 6 * 1024 * 1024,
+      keptMessageBytes: 6 * 1024 * 1024,
+    });
     const message = Buffer.alloc(6 * 1024 * 1024, 7);
     const reply = await fixture.client(port).unary(ECHO, message);
     expect(reply.code === 0 && 'message' in reply && reply.message.equals(message)).toBe(true);
@@ -179,7 +182,7 @@ describe('gRPC server: what the fast stack adds', () => {
     const limits = h2Limits({
       maxConcurrentStreams: 7,
       maxHeaderListBytes: 1_000_000,
-      maxReceiveMessageBytes: 50_000_000,
+      keptMessageBytes: 50_000_000,
     } as Parameters<typeof h2Limits>[0]);
     expect(limits).toMatchObject({ maxConcurrentStreams: 7, maxHeaderListBytes: 1_000_000 });
     expect(limits.maxHeaderBlockBytes).toBeGreaterThan(1_000_000);

@@ -52,14 +52,13 @@ type Gauges = Readonly<Record<string, number>>;
 /** Returns the gauges of held bytes and of waiting calls. */
 async function gauges(): Promise<Gauges> {
   const { body } = await httpRequest(weir.httpPort, '/metrics');
-  const lines = [...body.matchAll(/^weir_((?:grpc|costly_requests)_\S+) (\S+)$/gm)];
+  const lines = [...body.matchAll(/^weir_((?:grpc|large_requests)_\S+) (\S+)$/gm)];
   return Object.fromEntries(lines.map(([, name, value]) => [name, Number(value)]));
 }
 
 const ALL_RETURNED: Gauges = {
-  costly_requests_waiting: 0,
-  costly_requests_waiting_bytes: 0,
-  costly_requests_waiting_connections: 0,
+  large_requests_waiting: 0,
+  large_requests_waiting_bytes: 0,
   grpc_connections: 0,
   grpc_buffered_bytes: 0,
   'grpc_waiting{for="reads"}': 0,
@@ -98,7 +97,9 @@ function framed(message: Uint8Array, flag = 0): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-const COSTLY = framed(request('d', ...Array.from({ length: 400 }, (_, at) => descriptor(['k', `v${at}`]))));
+const LARGE = framed(
+  request('d', ...Array.from({ length: 120 }, (_, at) => descriptor(['k', `${at}`.padEnd(40, 'v')]))),
+);
 /** Too long to inflate at once, and more than the first frames of a window can carry. */
 const COMPRESSED = framed(gzipSync(incompressible(50_000)), 1);
 
@@ -115,7 +116,7 @@ interface Phase {
 const PHASES: Readonly<Record<string, Phase>> = {
   'nothing but heads': { seen: 'grpc_buffered_bytes' },
   'half of a prefix': { body: Buffer.of(0, 0), seen: 'grpc_waiting{for="deadlines"}' },
-  'half of a message': { body: COSTLY.subarray(0, 3000), seen: 'grpc_waiting{for="deadlines"}' },
+  'half of a message': { body: LARGE.subarray(0, 3000), seen: 'grpc_waiting{for="deadlines"}' },
   'half of a compressed message': {
     fields: ['grpc-encoding: gzip'],
     body: COMPRESSED.subarray(0, 9000),
@@ -127,7 +128,7 @@ const PHASES: Readonly<Record<string, Phase>> = {
     whole: true,
     seen: 'grpc_connections',
   },
-  'requests that take long': { body: COSTLY, whole: true, seen: 'grpc_connections' },
+  'requests that take long': { body: LARGE, whole: true, seen: 'grpc_connections' },
   'health that is watched': {
     path: WATCH_PATH,
     body: framed(Buffer.alloc(0)),

@@ -17,10 +17,10 @@ descriptors:
   - { key: watched, phase: monitoring, rate_limit: { unit: year, requests_per_unit: 1 } }
   - { key: few, rate_limit: { unit: year, requests_per_unit: 5 } }
 `;
-const WIDTH = 200;
+const WIDTH = 100;
 const FLOOD = 60;
 /** At most 2,000 limits wait, one connection can use half of that, and Redis gets 1,000 at a time. */
-const MOST_WAITING = 11;
+const MOST_WAITING = 21;
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

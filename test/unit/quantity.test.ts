@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { moreDescriptorsThan, tooManyDescriptors, tooManyLimits } from '../../src/codec/messages.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { describeRate } from '../../src/policy/describe.js';
 import { quantity } from '../../src/quantity.js';
@@ -11,12 +10,4 @@ test('a noun is singular only for 1', () => {
 
 test('the description of a bucket with one token uses the singular', () => {
   expect(describeRate(tokenBucketRate(1, 1, 3_600_000_000))).toBe('token bucket: 1 token, 1 every 1h');
-});
-
-test('the message about a bound of 1 uses the singular', () => {
-  expect([tooManyDescriptors(2, 1), tooManyLimits(1), moreDescriptorsThan(1)]).toEqual([
-    'rate limit descriptor list has 2 descriptors, more than the 1 that is allowed',
-    'rate limit descriptor list matches more limits than the 1 that is allowed (MAX_LIMITS)',
-    'rate limit descriptor list has at least 2 descriptors, more than the 1 that is allowed (MAX_DESCRIPTORS)',
-  ]);
 });

@@ -2,19 +2,14 @@ import type { Descriptor } from '../../codec/messages.js';
 import type { ViewSteps } from '../../http/views/view-slices.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { MatchWork } from '../../policy/match-work.js';
 import type { Match } from '../../policy/policy.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
-import { BadRequest, OVERRIDE_UNITS } from '../../service/bad-descriptor.js';
+import { OVERRIDE_UNITS } from '../../service/bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { applyReplacesAndQuotas } from '../../service/enforcement/quotas-and-replaces.js';
-import {
-  type Decision,
-  type PlannedTake,
-  planDescriptor,
-  RequestContext,
-  takeWithoutBlock,
-} from '../../service/plan.js';
-import { plan, Throttled } from '../../service/sliced-plan.js';
+import { matchAndPlan, planDescriptor, takeWithoutBlock } from '../../service/match.js';
+import { type Decision, type PlannedTake, RequestContext } from '../../service/plan.js';
 import type { OverrideLimit } from './read-question.js';
 
 /** Context in which a descriptor is planned, as in a request. */
@@ -23,6 +18,7 @@ export interface PlanSource {
   readonly wallMicros: number;
   readonly answers: AnswerOptions;
   readonly maxLimits: number;
+  readonly matchWork: MatchWork;
 }
 
 /** A limit of a descriptor. */
@@ -45,7 +41,7 @@ export interface MatchingLimits {
 export type QuestionSteps<Result> = ViewSteps<never, Result>;
 
 function contextOf(
-  { policy, wallMicros, answers, maxLimits }: PlanSource,
+  { policy, wallMicros, answers, maxLimits, matchWork }: PlanSource,
   entries: readonly Entry[],
   override?: OverrideLimit,
 ): RequestContext {
@@ -56,7 +52,8 @@ function contextOf(
   const descriptor: Descriptor = { entries, limit, hitsAddend: 0, isNegativeHits: false };
   const request = { domain: policy.domain, descriptors: [descriptor], hitsAddend: 0 };
   // Rules with `enforce_percent` are shown as enforced.
-  const options = { answers, maxLimits, clock: { wallMicros: () => wallMicros }, random: () => 0 };
+  const clock = { wallMicros: () => wallMicros };
+  const options = { answers, maxLimits, matchWork, clock, random: () => 0 };
   return new RequestContext(options, request, policy, CALLER_WITHOUT_DEADLINE, 0);
 }
 
@@ -72,7 +69,7 @@ function metBy(context: RequestContext): MatchingLimits {
 
 /**
  * Returns the limits of a request with one descriptor, from the same code that decides requests. `override` is a limit
- * in the request. Returns a sentence if the descriptor cannot be evaluated.
+ * in the request. Returns a sentence if weir would not decide such a request.
  */
 export function matchingLimits(
   source: PlanSource,
@@ -80,19 +77,16 @@ export function matchingLimits(
   override?: OverrideLimit,
 ): MatchingLimits | string {
   const context = contextOf(source, entries, override);
-  const planned = plan(context);
-  if (planned instanceof BadRequest) return planned.message;
-  if (planned instanceof Throttled)
-    return 'matching the descriptor exceeds the bounds of matching, so weir does not know which limits apply';
-  return metBy(context);
+  const exceeded = matchAndPlan(context);
+  if (exceeded === undefined) return metBy(context);
+  return `weir does not decide requests with this descriptor (${exceeded}); see docs/reference/bounds.md`;
 }
 
 /** Returns the limits of a descriptor with a known `match`. */
 export function limitsAt(source: PlanSource, match: Match): MatchingLimits {
   const context = contextOf(source, match.entries);
   const [descriptor] = context.request.descriptors as readonly [Descriptor];
-  const decision = planDescriptor(context, descriptor, match);
-  context.decisions.push(decision);
+  context.decisions.push(planDescriptor(context, descriptor, match));
   applyReplacesAndQuotas(context);
   return metBy(context);
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { HoldBook } from '../../limiter/holds/hold-book.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { MatchWork } from '../../policy/match-work.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { HoldCounts } from '../../service/decision-observer.js';
@@ -26,6 +27,7 @@ export interface QuestionContext {
   readonly slices: ViewSlices;
   readonly answers: AnswerOptions;
   readonly maxLimits: number;
+  readonly matchWork: MatchWork;
   /** Prefix of Redis keys; undefined if buckets are in memory. */
   readonly keyPrefix: string | undefined;
   readonly calls: BucketCalls;
@@ -78,10 +80,10 @@ export function failedChange(error: StorageError): QuestionFailure {
 
 /** Returns the current context for planning descriptors. */
 export function planSource(
-  { clock, answers, maxLimits }: QuestionContext,
+  { clock, answers, maxLimits, matchWork }: QuestionContext,
   policy: CompiledPolicy,
 ): PlanSource {
-  return { policy, wallMicros: clock.wallMicros(), answers, maxLimits };
+  return { policy, wallMicros: clock.wallMicros(), answers, maxLimits, matchWork };
 }
 
 /** Returns an answer with the given fields. `entries` are redacted here. */

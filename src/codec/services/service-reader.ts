@@ -1,18 +1,13 @@
 import { DecodeError } from '../messages.js';
 import { WireReader } from '../wire-reader.js';
 
-/**
- * Maximum number of fields in a message of health or reflection, including unknown fields. Messages with more fields
- * are rejected.
- */
-export const MAX_SERVICE_FIELDS = 100;
 /** Maximum length of a name in such a message, in bytes. No proto file contains longer names. */
 export const MAX_SYMBOL_BYTES = 4096;
 
 /** Reads the short messages of health and reflection. Throws {@link DecodeError} for longer ones. */
 export class ServiceReader {
   readonly #bytes: Buffer;
-  readonly #reader = new WireReader('the message is malformed', MAX_SERVICE_FIELDS);
+  readonly #reader = new WireReader('the message is malformed');
   readonly #end: number;
 
   constructor(bytes: Uint8Array) {

@@ -9,10 +9,7 @@ import { Inflater } from './inflater.js';
 import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
 
 const MIB = 1024 * 1024;
-/**
- * Minimum of the receive budget of one connection, in bytes. The budget otherwise allows two messages of the maximum
- * length.
- */
+/** Minimum of the receive budget of one connection, in bytes. The budget otherwise allows two messages. */
 const MIN_RECEIVE_BUDGET = 8 * MIB;
 export const DEFAULT_RECEIVE_TIMEOUT_MS = 60_000;
 /** Maximum number of open calls of auxiliary methods on one connection. */
@@ -28,6 +25,8 @@ export class CallContext {
   readonly auxiliaryScheduler = new AuxiliaryCallScheduler();
   readonly openStreams = new OpenStreams();
   readonly maxMessageBytes: number;
+  /** See {@link GrpcServerOptions.keptMessageBytes}. */
+  readonly keptMessageBytes: number;
   /** Maximum time for a unary request to arrive, in milliseconds. */
   readonly receiveTimeoutMs: number;
   /** Called when the last unary call of {@link started} has ended. */
@@ -41,8 +40,9 @@ export class CallContext {
   constructor(options: GrpcServerOptions, timers: TimerSource) {
     this.options = options;
     this.deadlines = new DeadlineQueue(timers);
-    this.inflater = new Inflater(options);
+    this.inflater = new Inflater(options.keptMessageBytes);
     this.maxMessageBytes = options.maxReceiveMessageBytes;
+    this.keptMessageBytes = options.keptMessageBytes;
     this.receiveTimeoutMs = options.receiveTimeoutMs ?? DEFAULT_RECEIVE_TIMEOUT_MS;
   }
 
@@ -66,7 +66,7 @@ export class CallContext {
     let budget = this.#budgets.get(stream.connection);
     if (budget === undefined) {
       const { connection } = stream;
-      budget = new ReceiveBudget(Math.max(2 * this.maxMessageBytes, MIN_RECEIVE_BUDGET), (bytes) =>
+      budget = new ReceiveBudget(Math.max(2 * this.keptMessageBytes, MIN_RECEIVE_BUDGET), (bytes) =>
         connection.addHeldBytes(bytes),
       );
       this.#budgets.set(connection, budget);
@@ -112,7 +112,7 @@ export class CallContext {
       case 'too large':
         return new GrpcError(
           STATUS.RESOURCE_EXHAUSTED,
-          `Received message larger than max (${reader.announcedBytes} vs ${this.maxMessageBytes})`,
+          `Received message larger than max (${reader.announcedBytes} vs ${reader.maxMessageBytes})`,
         );
       case 'no room':
         return new GrpcError(

@@ -45,7 +45,6 @@ export class H2GrpcServer implements GrpcServer {
     });
   }
 
-  /** Registers a method on the hot path. `path` is `/package.Service/Method`. */
   addUnary(path: string, handler: UnaryHandler): void {
     this.#router.add(path, (head) => new UnaryTarget(path, handler, head, this.#context, this.#waiting));
   }
@@ -121,7 +120,7 @@ export function h2Limits(options: GrpcServerOptions): H2Limits {
       DEFAULT_LIMITS.maxContinuations,
       Math.ceil((2 * maxHeaderBlockBytes) / DEFAULT_LIMITS.maxFrameBytes),
     ),
-    // One response of the maximum request length, and queued output.
-    maxOutputBytes: Math.max(DEFAULT_LIMITS.maxOutputBytes, 2 * options.maxReceiveMessageBytes),
+    // One response of the length of a request, and queued output.
+    maxOutputBytes: Math.max(DEFAULT_LIMITS.maxOutputBytes, 2 * options.keptMessageBytes),
   };
 }

@@ -1,5 +1,5 @@
-import { gunzip, gunzipSync } from 'node:zlib';
-import { GrpcError, type InflationOptions, inflationLimit, STATUS } from '../grpc-server.js';
+import { createGunzip, gunzipSync } from 'node:zlib';
+import { GrpcError, STATUS } from '../grpc-server.js';
 
 /**
  * Shorter messages are inflated synchronously, which takes less time than using the thread pool. Compressed bytes, and
@@ -15,7 +15,9 @@ const MAX_RUNNING = 2;
 /** The end of a gzip stream contains its inflated length modulo 2^32 (RFC 1952 section 2.3.1, ISIZE). */
 const ISIZE_BYTES = 4;
 
-/** Receives the message, or the error why it could not be inflated. */
+const NOT_INFLATED = new GrpcError(STATUS.INTERNAL, 'Failed to decompress message');
+
+/** Receives the message, as far as it is kept, or the error why it could not be inflated. */
 export type OnInflated = (message: Buffer | GrpcError) => void;
 
 /** The call that a message is inflated for. */
@@ -40,17 +42,18 @@ interface Job {
 }
 
 /**
- * Inflates gzip messages and stops as soon as a message exceeds its limit. Synchronous work takes at most a tenth of a
- * millisecond and counts in the work slice of the connection. Longer work runs in the thread pool.
+ * Inflates gzip messages and stops as soon as a message is longer than what is kept of it. Synchronous work takes at
+ * most a tenth of a millisecond and counts in the work slice of the connection. Longer work runs in the thread pool.
  */
 export class Inflater {
-  readonly #options: InflationOptions;
+  readonly #keptBytes: number;
   /** Waiting jobs by connection, in the order of their turns, which a Map preserves. */
   readonly #waiting = new Map<object, Job[]>();
   #running = 0;
 
-  constructor(options: InflationOptions) {
-    this.#options = options;
+  /** @param keptBytes maximum length of a result; the rest of a longer message is not inflated */
+  constructor(keptBytes: number) {
+    this.#keptBytes = keptBytes;
   }
 
   /** Number of messages that are being inflated in the thread pool, or wait for it. */
@@ -78,14 +81,13 @@ export class Inflater {
 
   /** Inflates a short message synchronously. Returns false if the message takes longer. */
   #inflateNow(compressed: Buffer, done: OnInflated): boolean {
-    const limit = inflationLimit(this.#options, compressed.length);
-    const maxOutputLength = Math.min(limit, SYNC_OUTPUT_BYTES);
+    const maxOutputLength = Math.min(this.#keptBytes, SYNC_OUTPUT_BYTES);
     let message: Buffer;
     try {
-      message = gunzipSync(compressed, { maxOutputLength: Math.max(1, maxOutputLength) });
+      message = gunzipSync(compressed, { maxOutputLength });
     } catch (error) {
-      if (isTooLarge(error) && maxOutputLength < limit) return false;
-      done(failure(error, limit));
+      if (isTooLarge(error)) return false;
+      done(NOT_INFLATED);
       return true;
     }
     done(message);
@@ -115,13 +117,23 @@ export class Inflater {
 
   #run({ compressed, waiting, done }: Job): void {
     this.#running++;
-    const bytes = compressed.lend();
-    const limit = inflationLimit(this.#options, bytes.length);
-    gunzip(bytes, { maxOutputLength: Math.max(1, limit) }, (error, message) => {
+    const pieces: Buffer[] = [];
+    let missingBytes = this.#keptBytes;
+    const gunzip = createGunzip();
+    const end = (failure?: GrpcError): void => {
+      gunzip.removeAllListeners('end').destroy();
       this.#running--;
-      if (!waiting.cancelled()) done(error === null ? message : failure(error, limit));
+      if (!waiting.cancelled()) done(failure ?? Buffer.concat(pieces).subarray(0, this.#keptBytes));
       this.#next();
+    };
+    gunzip.on('data', (piece: Buffer) => {
+      pieces.push(piece);
+      missingBytes -= piece.length;
+      if (missingBytes <= 0) end();
     });
+    gunzip.once('end', () => end());
+    gunzip.once('error', () => end(NOT_INFLATED));
+    gunzip.end(compressed.lend());
   }
 }
 
@@ -130,15 +142,6 @@ function isShort(compressed: Buffer): boolean {
   const { length } = compressed;
   if (length < ISIZE_BYTES || length > SYNC_INPUT_BYTES) return length < ISIZE_BYTES;
   return compressed.readUInt32LE(length - ISIZE_BYTES) <= SYNC_OUTPUT_BYTES;
-}
-
-function failure(error: unknown, limit: number): GrpcError {
-  return isTooLarge(error)
-    ? new GrpcError(
-        STATUS.RESOURCE_EXHAUSTED,
-        `Received message that decompresses to a size larger than ${limit}`,
-      )
-    : new GrpcError(STATUS.INTERNAL, 'Failed to decompress message');
 }
 
 function isTooLarge(error: unknown): boolean {

@@ -10,8 +10,8 @@ const FIRST_BUFFER_BYTES = 512;
  * 24.
  */
 const MAX_POOLED_BYTES = 1024;
-/** Longer messages are collected in pieces of this size and joined when they are complete. Bytes. */
-const PIECE_BYTES = 65_536;
+/** Gzip adds at most this to data of 64 KiB that it cannot compress (RFC 1951 section 3.2.4), in bytes. */
+const GZIP_OVERHEAD_BYTES = 1024;
 
 const EMPTY = Buffer.alloc(0);
 
@@ -52,27 +52,26 @@ export type ReadResult = 'more' | 'message' | 'too large' | 'no room' | 'bad fla
 
 /**
  * Collects length-prefixed messages from chunks that are split anywhere, one message at a time. Memory grows with the
- * received bytes, not with the announced length.
+ * received bytes, not with the announced length, and only up to the bytes that are kept of a message.
  */
 export class MessageReader {
-  readonly #maxMessageBytes: number;
+  readonly maxMessageBytes: number;
   readonly #budget: ReceiveBudget;
+  readonly #keptBytes: number;
   #prefixBytes = 0;
   #flag = 0;
   #length = 0;
-  /** The complete pieces of {@link PIECE_BYTES} at the start of the message. Undefined for short messages. */
-  #pieces: Buffer[] | undefined;
-  /** The received data after the complete pieces. */
   #buffer: Buffer | undefined;
-  /** Number of bytes used in {@link #buffer}. */
-  #bufferFilled = 0;
   #heldBytes = 0;
+  /** Received bytes of the message, including those that are not kept. */
   #filled = 0;
   #position = 0;
 
-  constructor(maxMessageBytes: number, budget: ReceiveBudget) {
-    this.#maxMessageBytes = maxMessageBytes;
+  /** Of a longer message, only the first `keptBytes` are kept. A compressed one may lack its end then. */
+  constructor(maxMessageBytes: number, budget: ReceiveBudget, keptBytes = maxMessageBytes) {
+    this.maxMessageBytes = maxMessageBytes;
     this.#budget = budget;
+    this.#keptBytes = keptBytes;
   }
 
   /** Offset in the chunk at which the last {@link read} stopped. */
@@ -108,27 +107,20 @@ export class MessageReader {
       else this.#length = this.#length * 256 + byte;
     }
     if (this.#flag > 1) return 'bad flag';
-    if (this.#length > this.#maxMessageBytes) return 'too large';
-    while (at < end && this.#filled < this.#length) {
-      const room = Math.min(end - at, this.#length - this.#filled, PIECE_BYTES - this.#bufferFilled);
-      if (!this.#reserve(this.#bufferFilled + room)) return 'no room';
-      chunk.copy(this.#buffer as Buffer, this.#bufferFilled, at, at + room);
-      this.#bufferFilled += room;
-      this.#filled += room;
-      at += room;
-      if (this.#bufferFilled === PIECE_BYTES && this.#filled < this.#length) this.#nextPiece();
+    if (this.#length > this.maxMessageBytes) return 'too large';
+    const messageEnd = Math.min(end, at + this.#length - this.#filled);
+    const keptEnd = Math.min(messageEnd, at + this.#keptLength - this.#filled);
+    if (at < keptEnd) {
+      if (!this.#reserve(this.#filled + keptEnd - at)) return 'no room';
+      chunk.copy(this.#buffer as Buffer, this.#filled, at, keptEnd);
     }
-    this.#position = at;
+    this.#filled += messageEnd - at;
+    this.#position = messageEnd;
     return this.#filled === this.#length ? 'message' : 'more';
   }
 
-  /** The complete message, which counts in the budget until {@link drop}. */
+  /** The complete message, as far as it is kept, which counts in the budget until {@link drop}. */
   get message(): Buffer {
-    if (this.#pieces !== undefined) {
-      const whole = Buffer.concat([...this.#pieces, this.#buffer ?? EMPTY]);
-      this.#free();
-      this.#buffer = whole;
-    }
     return this.#buffer ?? EMPTY;
   }
 
@@ -153,39 +145,28 @@ export class MessageReader {
   drop(): void {
     if (this.#heldBytes > 0) this.#budget.release(this.#heldBytes);
     this.#heldBytes = 0;
-    this.#free();
-    this.#bufferFilled = 0;
+    if (this.#buffer !== undefined) freeBuffer(this.#buffer);
+    this.#buffer = undefined;
     this.#prefixBytes = 0;
     this.#length = 0;
     this.#filled = 0;
   }
 
-  #free(): void {
-    if (this.#pieces !== undefined) for (const piece of this.#pieces) freeBuffer(piece);
-    this.#pieces = undefined;
-    if (this.#buffer !== undefined) freeBuffer(this.#buffer);
-    this.#buffer = undefined;
+  /** Length of the part of the message that is kept. */
+  get #keptLength(): number {
+    return Math.min(this.#length, this.#keptBytes + (this.compressed ? GZIP_OVERHEAD_BYTES : 0));
   }
 
-  #nextPiece(): void {
-    this.#pieces ??= [];
-    this.#pieces.push(this.#buffer as Buffer);
-    this.#buffer = undefined;
-    this.#bufferFilled = 0;
-  }
-
-  /** Doubles the buffer until `bytes` fit, at most to the message length or the piece size. */
+  /** Doubles the buffer until `bytes` fit, at most to the length that is kept. */
   #reserve(bytes: number): boolean {
-    const held = this.#buffer?.length ?? 0;
+    const held = this.#heldBytes;
     if (bytes <= held) return true;
-    const left = this.#length - this.#filled + this.#bufferFilled;
-    const first = this.#pieces === undefined ? FIRST_BUFFER_BYTES : PIECE_BYTES;
-    const size = Math.min(left, PIECE_BYTES, Math.max(bytes, 2 * held, first));
+    const size = Math.min(this.#keptLength, Math.max(bytes, 2 * held, FIRST_BUFFER_BYTES));
     if (!this.#budget.take(size - held)) return false;
-    this.#heldBytes += size - held;
+    this.#heldBytes = size;
     const grown = size > MAX_POOLED_BYTES ? Buffer.allocUnsafeSlow(size) : Buffer.allocUnsafe(size);
     if (this.#buffer !== undefined) {
-      this.#buffer.copy(grown, 0, 0, this.#bufferFilled);
+      this.#buffer.copy(grown, 0, 0, this.#filled);
       freeBuffer(this.#buffer);
     }
     this.#buffer = grown;

@@ -1,6 +1,12 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
-import type { AuxiliaryCall, AuxiliaryHandler, AuxiliaryMethod, Fields } from '../auxiliary-method.js';
+import {
+  type AuxiliaryCall,
+  type AuxiliaryHandler,
+  type AuxiliaryMethod,
+  type Fields,
+  MAX_AUXILIARY_BYTES,
+} from '../auxiliary-method.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
@@ -79,7 +85,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     this.#head = head;
     this.#context = context;
     this.#budget = context.budgetOf(stream);
-    this.#reader = new MessageReader(context.maxMessageBytes, this.#budget);
+    this.#reader = new MessageReader(MAX_AUXILIARY_BYTES, this.#budget);
     this.#beganMicros = context.options.monotonicMicros();
     stream.state = this;
   }

@@ -165,7 +165,8 @@ class UnaryCall implements CallInfo, CallState, Expiring {
   awaitRequest(): void {
     const { timeoutMicros, context } = this.#target;
     this.#stream.state = this;
-    this.#reader = new MessageReader(context.maxMessageBytes, context.budgetOf(this.#stream));
+    const { maxMessageBytes, keptMessageBytes } = context;
+    this.#reader = new MessageReader(maxMessageBytes, context.budgetOf(this.#stream), keptMessageBytes);
     // Computes the deadline now: its time starts here, not when the handler reads it.
     void this.deadlineMicros;
     const delayMs = Math.min(timeoutMicros / MICROS_PER_MS, context.receiveTimeoutMs);

@@ -6,11 +6,6 @@ import type { Answer, CallTrace, Tracing } from './tracing.js';
 
 type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
 
-/** Decides requests that are either encoded or decoded. */
-export interface MessageHandler<Message, A extends Answer> {
-  handle(message: Message, caller: Caller): Handled<A>;
-}
-
 const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
 
 /** Number of a connection, and of its requests so far, for the names of requests. */
@@ -50,12 +45,8 @@ export class CallInstrumentation {
     this.#tracing = tracing;
   }
 
-  /** Decides a gRPC call with `service`. */
-  handle<Message, A extends Answer>(
-    service: MessageHandler<Message, A>,
-    message: Message,
-    call: CallInfo,
-  ): Handled<A> {
+  /** Decides a gRPC call with `decide`. */
+  handle<A extends Answer>(call: CallInfo, decide: (caller: Caller) => Handled<A>): Handled<A> {
     const { connection, deadlineMicros, requestId } = call;
     const trace = this.#traceOf(
       (name) => call.header(name),
@@ -63,42 +54,18 @@ export class CallInstrumentation {
     );
     const requestName = requestId ?? this.#names.next(connection);
     const caller = new ForwardingCaller(call, { connection, deadlineMicros, requestName, trace });
-    return this.#handle(service, message, trace, caller);
+    return traced(trace, () => decide(caller));
   }
 
-  /** Decides a call that arrived over HTTP with `service`. */
-  handleHttp<Message, A extends Answer>(
-    service: MessageHandler<Message, A>,
-    message: Message,
+  /** Decides a call that arrived over HTTP with `decide`. */
+  handleHttp<A extends Answer>(
     caller: Caller,
     header: HeaderLookup,
+    decide: (caller: Caller) => Handled<A>,
   ): Handled<A> {
     const requestName = header('x-request-id') ?? this.#names.next(Object(caller.connection));
     const trace = this.#traceOf(header, undefined);
-    return this.#handle(service, message, trace, { requestName, trace, ...caller });
-  }
-
-  #handle<Message, A extends Answer>(
-    service: MessageHandler<Message, A>,
-    message: Message,
-    trace: CallTrace,
-    caller: Caller,
-  ): Handled<A> {
-    const told = (result: A | Refusal): A | Refusal => {
-      trace.ended(result);
-      return result;
-    };
-    const failed = (error: unknown): never => {
-      trace.ended(error instanceof Error ? error : new Error(String(error)));
-      throw error;
-    };
-    let result: Handled<A>;
-    try {
-      result = service.handle(message, caller);
-    } catch (error) {
-      return failed(error);
-    }
-    return result instanceof Promise ? result.then(told, failed) : told(result);
+    return traced(trace, () => decide({ requestName, trace, ...caller }));
   }
 
   #traceOf(header: HeaderLookup, peer: (() => string) | undefined): CallTrace {
@@ -106,4 +73,23 @@ export class CallInstrumentation {
     const traceId = this.#readsTraceIds ? traceIdOf(header) : '';
     return traceId === '' ? NO_TRACE : { ...NO_TRACE, traceId };
   }
+}
+
+/** Decides with `decide`, and tells the outcome to the trace. */
+function traced<A extends Answer>(trace: CallTrace, decide: () => Handled<A>): Handled<A> {
+  const told = (result: A | Refusal): A | Refusal => {
+    trace.ended(result);
+    return result;
+  };
+  const failed = (error: unknown): never => {
+    trace.ended(error instanceof Error ? error : new Error(String(error)));
+    throw error;
+  };
+  let result: Handled<A>;
+  try {
+    result = decide();
+  } catch (error) {
+    return failed(error);
+  }
+  return result instanceof Promise ? result.then(told, failed) : told(result);
 }

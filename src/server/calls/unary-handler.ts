@@ -1,23 +1,23 @@
-import type { RateLimitRequest, RateLimitResponse } from '../../codec/messages.js';
 import { GrpcError, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
 import type { Clock } from '../../limiter/clock.js';
+import type { Caller } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
+import type { ShouldRateLimit } from '../../service/should-rate-limit.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Decide } from '../ports/json-endpoint.js';
-import type { CallInstrumentation, MessageHandler } from './call-instrumentation.js';
+import type { CallInstrumentation } from './call-instrumentation.js';
 import { headerLookup } from './trace-id.js';
-import type { Answer } from './tracing.js';
 
 /**
  * Returns the gRPC handler of ShouldRateLimit. It turns refusals into gRPC statuses, and counts and times each call.
  * `instrumentation` is undefined if neither logs nor traces need it.
  */
-export function unaryHandler<Message, A extends Answer>(
-  service: MessageHandler<Message, A>,
+export function unaryHandler(
+  service: Pick<ShouldRateLimit, 'handle'>,
   metrics: Metrics,
   clock: Clock,
   instrumentation: CallInstrumentation | undefined,
-): UnaryHandler<Message, A> {
+): UnaryHandler {
   const calls = metrics.reference.durations('ShouldRateLimit');
   const { requestSeconds } = metrics;
   const ended = (startMicros: number): void => {
@@ -25,7 +25,7 @@ export function unaryHandler<Message, A extends Answer>(
     requestSeconds.observe(micros / 1e6);
     calls.ended(micros);
   };
-  const finish = (result: A | Refusal): A => {
+  const finish = (result: Uint8Array | Refusal): Uint8Array => {
     if (!(result instanceof Refusal)) return result;
     const code = result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE';
     metrics.refused(code);
@@ -37,7 +37,7 @@ export function unaryHandler<Message, A extends Answer>(
     const result =
       instrumentation === undefined
         ? service.handle(message, call)
-        : instrumentation.handle(service, message, call);
+        : instrumentation.handle(call, (caller) => service.handle(message, caller));
     if (result instanceof Promise) {
       return result.then((late) => {
         ended(startMicros);
@@ -53,14 +53,15 @@ export function unaryHandler<Message, A extends Answer>(
  * Returns a function that decides requests that did not arrive over gRPC. The HTTP endpoint counts these calls itself.
  */
 export function decideForHttp(
-  service: MessageHandler<RateLimitRequest, RateLimitResponse>,
+  service: Pick<ShouldRateLimit, 'decide'>,
   clock: Clock,
   instrumentation: CallInstrumentation | undefined,
 ): Decide {
   return (request, timeoutMicros, { connection, cancelled, headers }) => {
     const deadlineMicros = clock.monotonicMicros() + timeoutMicros;
     const caller = { deadlineMicros, connection, cancelled };
-    if (instrumentation === undefined) return service.handle(request, caller);
-    return instrumentation.handleHttp(service, request, caller, headerLookup(headers));
+    if (instrumentation === undefined) return service.decide(request, caller);
+    const decide = (named: Caller) => service.decide(request, named);
+    return instrumentation.handleHttp(caller, headerLookup(headers), decide);
   };
 }

@@ -7,8 +7,8 @@ export interface Load {
   readonly grpc: GrpcLoad | undefined;
   /** Memory of decoded requests that wait for the store, in bytes. */
   readonly storeWaitingBytes: number;
-  /** Expensive requests that wait for their turn. */
-  readonly costly: { readonly requests: number; readonly bytes: number; readonly connections: number };
+  /** Large requests that wait for their turn. */
+  readonly large: { readonly size: number; readonly bytes: number };
 }
 
 const WAITING = {
@@ -25,16 +25,11 @@ export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
   const gauge = (name: string, help: string, value: (load: Load) => number): void => {
     registry.gauge({ name, help }, () => value(load()));
   };
-  gauge('weir_costly_requests_waiting', 'Expensive requests in the queue.', ({ costly }) => costly.requests);
+  gauge('weir_large_requests_waiting', 'Large requests that wait for their turn.', ({ large }) => large.size);
   gauge(
-    'weir_costly_requests_waiting_bytes',
-    'Memory used by expensive requests in the queue, in bytes.',
-    ({ costly }) => costly.bytes,
-  );
-  gauge(
-    'weir_costly_requests_waiting_connections',
-    'Connections with expensive requests in the queue.',
-    ({ costly }) => costly.connections,
+    'weir_large_requests_waiting_bytes',
+    'Memory used by large requests that wait for their turn, in bytes.',
+    ({ large }) => large.bytes,
   );
   gauge(
     'weir_store_waiting_bytes',

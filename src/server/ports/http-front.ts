@@ -2,7 +2,6 @@ import { type AdminAccessOptions, DebugPortAccess } from '../../admin/admin-acce
 import { type AdminService, adminEndpoint } from '../../admin/admin-endpoint.js';
 import type { HealthDetail, HealthVerdict } from '../../admin/health-detail.js';
 import { pageAnswer } from '../../admin/page/page-document.js';
-import { DEFAULT_BOUNDS } from '../../codec/messages.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
 import { guardedViews, isLoopbackHost } from '../../http/cross-site.js';
@@ -13,6 +12,7 @@ import type { ViewSlices, ViewSteps } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
 import { listenPrometheus } from '../metrics/prometheus.js';
+import { requestBounds } from '../settings/answer-options.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError } from '../start-error.js';
 import type { DebugFiles } from './debug-files.js';
@@ -103,7 +103,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
   const prometheus = await listenPrometheus(settings, metrics, { outgoingTexts, slices }, onError, closers);
   const forJson = jsonEndpoint({
     decide: options.decide,
-    bounds: { ...DEFAULT_BOUNDS, maxDescriptors: settings.maxDescriptors },
+    bounds: requestBounds(settings),
     isOnLoopback: isLoopbackHost(host),
     calls: options.calls,
     monotonicMicros: () => clock.monotonicMicros(),

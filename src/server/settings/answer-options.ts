@@ -1,3 +1,4 @@
+import type { RequestBounds } from '../../codec/messages.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { Settings } from './settings-table.js';
 
@@ -27,4 +28,9 @@ export function answerOptions(settings: Settings): AnswerOptions {
       retryAfter: envoyAddsHeaders.includes('retry-after'),
     },
   };
+}
+
+/** Returns the bounds of requests that the codec checks. */
+export function requestBounds({ maxRequestBytes, maxDescriptors, maxEntries }: Settings): RequestBounds {
+  return { maxBytes: maxRequestBytes, maxDescriptors, maxEntries };
 }

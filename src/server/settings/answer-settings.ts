@@ -1,5 +1,11 @@
 import type { SettingSpec } from './spec.js';
 
+/** gRPC's default maximum for a message, in bytes. */
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
+/** The end of the help of each bound of a request. */
+const ABOVE_A_BOUND =
+  'weir does not decide a larger request, see docs/reference/bounds.md#requests-above-a-bound.';
+
 /** Settings of answers. */
 export const ANSWER_SETTINGS = {
   shadowMode: {
@@ -127,21 +133,49 @@ export const ANSWER_SETTINGS = {
       differs: 'weir rejects values above 1, which turn near_limit off in envoyproxy/ratelimit.',
     },
   },
+  maxRequestBytes: {
+    name: 'MAX_REQUEST_BYTES',
+    type: 'count',
+    default: '65536',
+    max: MAX_REQUEST_BYTES,
+    help: `Maximum size of a request, after decompression. ${ABOVE_A_BOUND}`,
+  },
   maxDescriptors: {
     name: 'MAX_DESCRIPTORS',
     type: 'count',
+    default: '128',
+    max: 10_000,
+    help: `Maximum number of descriptors in a request. ${ABOVE_A_BOUND}`,
+  },
+  maxEntries: {
+    name: 'MAX_ENTRIES',
+    type: 'count',
     default: '1000',
-    max: 50_000,
-    help: 'Maximum number of descriptors in a request. Requests with more descriptors get INVALID_ARGUMENT.',
+    max: 100_000,
+    help: `Maximum number of entries in all descriptors of a request together. ${ABOVE_A_BOUND}`,
   },
   maxLimits: {
     name: 'MAX_LIMITS',
     type: 'count',
-    default: '4000',
-    max: 50_000,
+    default: '256',
+    max: 10_000,
+    help: `Maximum number of limits that a request may meet. ${ABOVE_A_BOUND}`,
+  },
+  maxRegexValueBytes: {
+    name: 'MAX_REGEX_VALUE_BYTES',
+    type: 'count',
+    default: '4096',
+    max: MAX_REQUEST_BYTES,
+    help: `Maximum size of a value that is compared with regular expressions. ${ABOVE_A_BOUND}`,
+  },
+  maxMatchWork: {
+    name: 'MAX_MATCH_WORK',
+    type: 'count',
+    default: '262144',
+    max: 1_000_000_000,
     help:
-      'Maximum number of limits that a request may match. Requests with more ' +
-      'limits get INVALID_ARGUMENT. Redis decides a request in one step, and 4,000 limits take about 25 ' +
-      'ms.',
+      'Maximum work to match a request with value patterns and regular expressions, in the units of ' +
+      'docs/policy/matching.md#the-cost-of-matching. The default takes at most about 1 ms of CPU time. ' +
+      ABOVE_A_BOUND,
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -1,4 +1,3 @@
-import { MAX_INFLATION } from '../../grpc/grpc-server.js';
 import type { SettingSpec } from './spec.js';
 
 /** Maximum of HTTP/2 settings and of the length of protobuf messages. */
@@ -103,18 +102,9 @@ export const LISTEN_SETTINGS = {
     type: 'count',
     default: '4194304',
     max: MAX_INT32,
-    help: 'Maximum size of a request message. Larger messages get RESOURCE_EXHAUSTED.',
-  },
-  grpcMaxInflatedBytes: {
-    name: 'GRPC_MAX_INFLATED_BYTES',
-    effectiveWhen: ['h2'],
-    type: 'count',
-    default: '262144',
-    max: MAX_INT32,
     help:
-      'Maximum size of a compressed request message after decompression. In addition, a message may ' +
-      `expand to at most ${MAX_INFLATION} times its compressed size. Messages beyond either limit get ` +
-      'RESOURCE_EXHAUSTED.',
+      'Maximum size of a gRPC message as it is sent. Larger messages get RESOURCE_EXHAUSTED, and Envoy then allows the ' +
+      'request by default. See MAX_REQUEST_BYTES.',
   },
   grpcMaxConnections: {
     name: 'GRPC_MAX_CONNECTIONS',
@@ -233,8 +223,8 @@ export const LISTEN_SETTINGS = {
     type: 'grpc_transport',
     default: 'h2',
     help:
-      "`h2`: weir's own HTTP/2 server. `grpc-js`: @grpc/grpc-js, a fallback that ignores GRPC_MAX_HEADER_BYTES, " +
-      'GRPC_MAX_INFLATED_BYTES and GRPC_MAX_BUFFERED_BYTES.',
+      "`h2`: weir's own HTTP/2 server. `grpc-js`: @grpc/grpc-js, a fallback that ignores GRPC_MAX_HEADER_BYTES " +
+      'and GRPC_MAX_BUFFERED_BYTES.',
   },
   workers: {
     name: 'WORKERS',

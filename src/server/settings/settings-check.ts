@@ -41,11 +41,11 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     'weir does not support memcache; unset this variable, and set REDIS_URL to keep buckets in Redis instead of memory',
   );
   refuse(
-    settings.grpcMaxBufferedBytes < 2 * settings.grpcMaxMessageBytes,
+    settings.grpcMaxBufferedBytes < 2 * settings.maxRequestBytes,
     'GRPC_MAX_BUFFERED_BYTES',
-    `${settings.grpcMaxBufferedBytes} is less than twice GRPC_MAX_MESSAGE_BYTES ` +
-      `(${settings.grpcMaxMessageBytes}), so weir could close a connection because of a single large ` +
-      'message; raise this value, or lower GRPC_MAX_MESSAGE_BYTES',
+    `${settings.grpcMaxBufferedBytes} is less than twice MAX_REQUEST_BYTES ` +
+      `(${settings.maxRequestBytes}), so weir could close a connection because of a single large ` +
+      'message; raise this value, or lower MAX_REQUEST_BYTES',
   );
   refuseSharedPorts(settings, refuse);
   refuse(

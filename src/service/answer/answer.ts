@@ -19,7 +19,7 @@ import { marksOf } from './marks.js';
 import { headersToAdd, NO_HEADERS } from './response-headers.js';
 
 /** Status of a descriptor without a limit. */
-export const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
+const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
   code: CODE.OK,
   currentLimit: undefined,
   limitRemaining: 0,
@@ -91,7 +91,8 @@ export function answerWithoutLimits(
   policies: PolicySet,
   options: AnswerOptions,
 ): RateLimitResponse {
-  const statuses = request.descriptors.map(() => STATUS_WITHOUT_LIMIT);
+  // The descriptors of a request above a bound are unknown.
+  const statuses = request.exceeded ? [] : request.descriptors.map(() => STATUS_WITHOUT_LIMIT);
   return {
     overallCode: CODE.OK,
     statuses,

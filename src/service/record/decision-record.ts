@@ -1,5 +1,7 @@
+import type { ExceededBound } from '../../codec/messages.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { HoldEffect } from '../../limiter/holds/hold.js';
+import type { MatchBound } from '../../policy/match-work.js';
 
 /** A record of one request in the sampled decision log; docs/operate/decision-log.md describes the format. */
 export interface DecisionRecord {
@@ -26,16 +28,14 @@ export function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
 }
 
 /**
- * The reason why a request got an answer without a decision: it waited in the queue until its time ran out (`late`),
- * found the queue full (`full`), or its hold token would be too long (`hold_token`).
+ * The reason why a request got an answer without a decision. It exceeds a bound of requests: see {@link ExceededBound},
+ * `limits` (MAX_LIMITS), or {@link MatchBound}. Or its hold token would be too long (`hold_token`), it waited too long
+ * for its turn (`late`), or it found a queue full (`full`).
  */
-export type GivenUpReason = 'late' | 'full' | 'hold_token';
+export type GivenUpReason = ExceededBound | 'limits' | MatchBound | 'hold_token' | 'late' | 'full';
 
-/**
- * Reasons for an answer without a decision: the domain has no policy, matching exceeded its work budget, the request
- * was given up before.
- */
-export type UndecidedReason = 'unknown_domain' | 'match_budget_exceeded' | GivenUpReason;
+/** Reasons for an answer without a decision: the domain has no policy, or the request was given up. */
+export type UndecidedReason = 'unknown_domain' | GivenUpReason;
 
 /**
  * Effect of a descriptor on a hold, or the result of its hold token:

@@ -10,6 +10,7 @@ import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { DescriptorEntry } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
+import { MatchWork } from '../../../src/policy/match-work.js';
 import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
@@ -72,8 +73,8 @@ function serviceOn(policy: string, top?: TopCounts): ShouldRateLimit {
       buckets: top,
     },
     storeTimeoutMicros: 2_000_000,
-    maxDescriptors: 1000,
-    maxLimits: 4000,
+    maxLimits: 256,
+    matchWork: new MatchWork(),
     answers: PLAIN_ANSWERS,
   });
 }

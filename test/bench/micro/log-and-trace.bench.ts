@@ -8,6 +8,7 @@ import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { CallInfo } from '../../../src/grpc/grpc-server.js';
 import { systemClock } from '../../../src/limiter/clock.js';
+import { MatchWork } from '../../../src/policy/match-work.js';
 import { Closers } from '../../../src/runtime/closers.js';
 import { CallInstrumentation } from '../../../src/server/calls/call-instrumentation.js';
 import { openDecisionLog } from '../../../src/server/decision-log/open-decision-log.js';
@@ -61,8 +62,9 @@ function decision({ logged = 0, traced = false }: Options): MicroCase {
         warnings: new LoggedWarnings(log, new UnmatchedWarnings(log, () => policies)),
       },
       storeTimeoutMicros: 2_000_000,
-      maxDescriptors: 1000,
-      maxLimits: 4000,
+
+      maxLimits: 256,
+      matchWork: new MatchWork(),
       answers: PLAIN_ANSWERS,
       decisionLog: opened?.log,
     });
@@ -81,7 +83,7 @@ function decision({ logged = 0, traced = false }: Options): MicroCase {
     };
     if (opened === undefined && !traced) return () => void service.handle(message, call);
     const callers = new CallInstrumentation(true, traced ? tracing() : undefined);
-    return () => void callers.handle(service, message, call);
+    return () => void callers.handle(call, (caller) => service.handle(message, caller));
   };
 }
 

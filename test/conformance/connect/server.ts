@@ -26,9 +26,6 @@ async function serve(protoFolder: string, name: string): Promise<void> {
     tls: wanted.use_tls ? { material, clientSan: undefined } : undefined,
     ...SERVER_BOUNDS,
     maxReceiveMessageBytes: wanted.message_receive_limit || DEFAULT_RECEIVE_LIMIT,
-    // The suite's compressed messages contain only zeros, and compress better than the default bounds allow.
-    maxInflatedBytes: Number.POSITIVE_INFINITY,
-    maxInflation: Number.POSITIVE_INFINITY,
     maxConcurrentStreams: 1000,
     maxHeaderListBytes: 16_384,
     maxConnectionAgeMs: Number.POSITIVE_INFINITY,

@@ -1,29 +1,29 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { DecodeError, type Descriptor, type RateLimitRequest } from '../../../src/codec/messages.js';
+import {
+  DecodeError,
+  type Descriptor,
+  type RateLimitRequest,
+  type RequestBounds,
+  type ServiceCodec,
+} from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import { runToCompletion } from '../../../src/runtime/turns.js';
 import { expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
-import {
-  arbitraryLargeWireRequest,
-  arbitraryWireRequest,
-  damaged,
-} from '../../support/codec/arbitrary-wire.js';
+import { arbitraryWireRequest, damaged } from '../../support/codec/arbitrary-wire.js';
 import { protobufjsReadsOtherwise } from '../../support/codec/protobufjs-differences.js';
-import {
-  createReferenceCodec,
-  type RequestReader,
-  requestShape,
-} from '../../support/codec/reference-codec.js';
+import { createReferenceCodec, requestShape } from '../../support/codec/reference-codec.js';
 import { isWellFormed } from '../../support/codec/wire-check.js';
 
 const reference = createReferenceCodec();
 const wire = createWireCodec();
 
 /** Decodes `bytes`. Returns 'refused' after a DecodeError; any other error fails the test. */
-function decoded(codec: RequestReader, bytes: Uint8Array): RateLimitRequest | 'refused' {
+function decoded(
+  codec: Pick<ServiceCodec, 'decodeRequest'>,
+  bytes: Uint8Array,
+): RateLimitRequest | 'refused' {
   try {
     return codec.decodeRequest(bytes);
   } catch (error) {
@@ -32,23 +32,27 @@ function decoded(codec: RequestReader, bytes: Uint8Array): RateLimitRequest | 'r
   }
 }
 
-/** Variant of {@link decoded} that decodes in steps. */
-function decodedInSteps(bytes: Uint8Array): RateLimitRequest | 'refused' {
-  try {
-    return runToCompletion(wire.decodeSteps(bytes));
-  } catch (error) {
-    expect(error).toBeInstanceOf(DecodeError);
-    return 'refused';
-  }
-}
-
 function expectTheSame(bytes: Uint8Array): void {
   const ours = decoded(wire, bytes);
-  expectEqual(decodedInSteps(bytes), ours);
-  if (ours !== 'refused' && ours.domain.length < 1000) expectSame(wire.domainOf(bytes), ours.domain);
   const wellFormed = isWellFormed(bytes, requestShape);
   expectSame(ours === 'refused', !wellFormed);
   if (wellFormed && !protobufjsReadsOtherwise(bytes)) expectEqual(ours, decoded(reference, bytes));
+}
+
+/** Returns the entries that are read of a request, and the bound that it exceeds first. */
+function withinBounds(
+  descriptors: readonly Descriptor[],
+  { maxDescriptors, maxEntries }: RequestBounds,
+): Pick<RateLimitRequest, 'exceeded'> & { readonly entries: readonly Descriptor['entries'][] } {
+  const read: Descriptor['entries'][] = [];
+  let entriesLeft = maxEntries;
+  for (const { entries } of descriptors) {
+    if (read.length === maxDescriptors) return { exceeded: 'descriptors', entries: read };
+    read.push(entries.slice(0, entriesLeft));
+    if (entries.length > entriesLeft) return { exceeded: 'entries', entries: read };
+    entriesLeft -= entries.length;
+  }
+  return { exceeded: undefined, entries: read };
 }
 
 function hex(text: string): Buffer {
@@ -93,34 +97,35 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), expectTheSame), runs(3000));
   });
 
-  test('decodes or refuses large messages in slices with the same result as at once', () => {
-    const large = arbitraryLargeWireRequest();
-    fc.assert(fc.property(fc.oneof(large, damaged(large)), expectTheSame), { numRuns: 40 });
-  });
-
-  test('refuses the same messages at the limits', () => {
-    const [tightWire, tightReference] = [
-      createWireCodec({ maxDescriptors: 2 }),
-      createReferenceCodec({ maxDescriptors: 2 }),
-    ];
-    // Most of these requests exceed a limit, so that enough of them are refused for any seed.
-    const threeTimes = encodedRequest.map((bytes) => Buffer.concat([bytes, bytes, bytes]));
-    let refused = 0;
+  test('stops at the bounds', () => {
+    const bounds: RequestBounds = { maxBytes: 1000, maxDescriptors: 3, maxEntries: 4 };
+    const bounded = createWireCodec(bounds);
+    const counts = { descriptors: 0, entries: 0, request_bytes: 0, none: 0 };
+    const repeated = fc.tuple(encodedRequest, fc.integer({ min: 1, max: 4 }));
     fc.assert(
-      fc.property(fc.oneof(wireRequest, damaged(wireRequest), threeTimes), (bytes) => {
-        const [ours, theirs] = [tightWire, tightReference].map((codec) => {
-          try {
-            return codec.decodeRequest(bytes) && 'decoded';
-          } catch (error) {
-            return (error as Error).message;
-          }
-        });
-        if (ours !== 'decoded' || !protobufjsReadsOtherwise(bytes)) expectSame(ours, theirs);
-        if (ours?.includes('descriptors')) refused++;
+      fc.property(repeated, ([bytes, times]) => {
+        const message = Buffer.concat(Array<Uint8Array>(times).fill(bytes));
+        const whole = reference.decodeRequest(message);
+        if (message.length > bounds.maxBytes) {
+          const cut = decoded(bounded, message);
+          if (cut === 'refused') return;
+          counts.request_bytes++;
+          expectSame(cut.exceeded, 'request_bytes');
+          return;
+        }
+        const { exceeded, descriptors, domain } = bounded.decodeRequest(message);
+        counts[exceeded ?? 'none']++;
+        expectSame(domain, whole.domain);
+        const expected = withinBounds(whole.descriptors, bounds);
+        expectSame(exceeded, expected.exceeded);
+        expectEqual(
+          descriptors.map(({ entries }) => entries),
+          expected.entries,
+        );
       }),
       runs(2000),
     );
-    expect(refused).toBeGreaterThan(20);
+    for (const [kind, count] of Object.entries(counts)) expect([kind, count > 20]).toEqual([kind, true]);
   });
 
   test('reads no byte outside the view', () => {
@@ -174,7 +179,7 @@ describe('the hand-written codec, compared with @grpc/proto-loader', () => {
 });
 
 describe('if protobufjs differs, the hand-written codec follows the protobuf specification', () => {
-  function descriptorOf(codec: RequestReader, body: string): Descriptor | undefined {
+  function descriptorOf(codec: Pick<ServiceCodec, 'decodeRequest'>, body: string): Descriptor | undefined {
     const bytes = hex(body);
     return codec.decodeRequest(Buffer.concat([Buffer.of(0x12, bytes.length), bytes])).descriptors[0];
   }

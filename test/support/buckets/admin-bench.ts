@@ -4,6 +4,7 @@ import { ViewSlices } from '../../../src/http/views/view-slices.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import { MatchWork } from '../../../src/policy/match-work.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { FakeClock } from '../clock/fake-clock.js';
@@ -79,6 +80,7 @@ export class AdminBench {
       slices: new ViewSlices(),
       answers: PLAIN_ANSWERS,
       maxLimits: 1000,
+      matchWork: new MatchWork(),
       keyPrefix: redis ? 'weir:1:' : undefined,
       log: { info: log, warn: log, error: log } as unknown as Logger,
       counts: { released: (domain, rule, hits) => this.released.push(`${domain} ${rule} ${hits}`) },

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { anyText } from './any-text.js';
 
 /** A field as bytes, including its tag. */
 type FieldBytes = fc.Arbitrary<Uint8Array>;
@@ -101,26 +100,6 @@ export function arbitraryWireRequest(): FieldBytes {
     [bytesField(1, text), bytesField(2, descriptor), bytesField(2, descriptor), varintField(3), ...unknown],
     5,
   );
-}
-
-/** Generates a request with long texts, some of which are not UTF-8, between usual fields. */
-export function arbitraryLargeWireRequest(): FieldBytes {
-  const unit = fc.oneof(
-    fc.uint8Array({ minLength: 1, maxLength: 7 }),
-    anyText({ minLength: 1, maxLength: 4 }).map((value) => Buffer.from(value)),
-    fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 4 }).map((value) => Buffer.from(value)),
-  );
-  const long = fc
-    .tuple(unit, fc.integer({ min: 10_000, max: 150_000 }))
-    .map(([bytes, length]) => Buffer.alloc(length, bytes));
-  const entry = anyOf(
-    [bytesField(1, long), bytesField(2, long), bytesField(1, unit), ...unknownFields(1)],
-    3,
-  );
-  const descriptor = anyOf([bytesField(1, entry), bytesField(1, entry), varintField(4)], 3);
-  return fc
-    .tuple(bytesField(2, descriptor), anyOf([bytesField(1, long), arbitraryWireRequest()], 2))
-    .map((parts) => Buffer.concat(parts));
 }
 
 /** A change of a few bytes. Positions are taken modulo the length. */

@@ -14,56 +14,14 @@ const GROUP_START = 3;
 const GROUP_END = 4;
 const FIXED32 = 5;
 
-/** Bounds of a message. */
-export interface WireBounds {
-  /** Fields of all kinds, including those of nested messages and groups. */
-  readonly fields: WireBound;
-  /** Messages of a shape, at any depth. */
-  readonly messages: ReadonlyMap<MessageShape, WireBound>;
-}
-export interface WireBound {
-  readonly most: number;
-  /** Error message for a message that exceeds the bound. */
-  readonly sentence: string;
-}
-
-const NO_BOUNDS: WireBounds = {
-  fields: { most: Number.POSITIVE_INFINITY, sentence: '' },
-  messages: new Map(),
-};
-
 /** Reads tags and lengths. Each method sets `failed` instead of reading past the given end. */
 class WireCursor {
   failed = false;
-  /** Error message if a bound is exceeded; `failed` is set, too. */
-  tooMany: string | undefined;
   readonly #bytes: Uint8Array;
-  readonly #bounds: WireBounds;
-  readonly #messages = new Map<MessageShape, number>();
-  #fields = 0;
   #position = 0;
 
-  constructor(bytes: Uint8Array, bounds: WireBounds) {
+  constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.#bounds = bounds;
-  }
-
-  countField(): void {
-    const { most, sentence } = this.#bounds.fields;
-    if (++this.#fields > most) this.#refuse(sentence);
-  }
-
-  countMessage(shape: MessageShape): void {
-    const bound = this.#bounds.messages.get(shape);
-    if (bound === undefined) return;
-    const count = (this.#messages.get(shape) ?? 0) + 1;
-    this.#messages.set(shape, count);
-    if (count > bound.most) this.#refuse(bound.sentence);
-  }
-
-  #refuse(sentence: string): void {
-    this.failed = true;
-    this.tooMany = sentence;
   }
 
   get position(): number {
@@ -96,17 +54,9 @@ class WireCursor {
  * types and truncates a string that exceeds the message, so it would decode data that was never sent.
  */
 export function isWellFormed(bytes: Uint8Array, shape: MessageShape): boolean {
-  return faultOf(bytes, shape, NO_BOUNDS) === undefined;
-}
-
-/**
- * Returns the first fault of `bytes` as a message of `shape`: the error message of a bound, or `malformed`. Returns
- * undefined for a valid message.
- */
-export function faultOf(bytes: Uint8Array, shape: MessageShape, bounds: WireBounds): string | undefined {
-  const cursor = new WireCursor(bytes, bounds);
+  const cursor = new WireCursor(bytes);
   checkMessage(cursor, bytes.length, shape);
-  return cursor.failed ? (cursor.tooMany ?? 'malformed') : undefined;
+  return !cursor.failed;
 }
 
 function checkMessage(cursor: WireCursor, end: number, shape: MessageShape): void {
@@ -116,8 +66,6 @@ function checkMessage(cursor: WireCursor, end: number, shape: MessageShape): voi
       cursor.failed = true;
       return;
     }
-    cursor.countField();
-    if (cursor.failed) return;
     const field = shape[Math.floor(tag / 8)];
     if (field === undefined) skipUnknown(cursor, tag, end);
     else checkKnown(cursor, tag & 7, end, field);
@@ -129,8 +77,6 @@ function checkKnown(cursor: WireCursor, wireType: number, end: number, field: Fi
     cursor.failed = true;
     return;
   }
-  if (typeof field === 'object') cursor.countMessage(field);
-  if (cursor.failed) return;
   const value = cursor.varint(end);
   if (field === 'varint') return;
   const start = cursor.position;
@@ -170,7 +116,6 @@ function skipUnknown(cursor: WireCursor, firstTag: number, end: number): void {
     if (cursor.failed || groups.length === 0) return;
     tag = cursor.varint(end);
     if (!isTag(tag)) cursor.failed = true;
-    else cursor.countField();
     if (cursor.failed) return;
   }
 }

@@ -1,7 +1,9 @@
 /* Produces the texts of the golden files from the inputs in cases.ts. */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
+import { DEFAULT_BOUNDS } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { type LoadedPolicies, loadPolicies } from '../../../src/config/files/load-policies.js';
 import { dump } from '../../../src/config/show/dump.js';
@@ -53,8 +55,7 @@ class GoldenService {
     const { policySet } = policies();
     this.#service = new ShouldRateLimit({
       ...options,
-      codec: createWireCodec({ maxDescriptors: 4 }),
-      maxDescriptors: 4,
+      codec: createWireCodec({ ...DEFAULT_BOUNDS, maxDescriptors: 4 }),
       policies: () => policySet,
       random: () => 0.4,
     });

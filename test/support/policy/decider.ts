@@ -1,7 +1,12 @@
 import { createClientCodec } from '../../../src/codec/client-codec.js';
-import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
+import type { Descriptor, RateLimitResponse, RequestBounds } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import {
+  DEFAULT_MAX_MATCH_WORK,
+  DEFAULT_MAX_REGEX_VALUE_BYTES,
+  MatchWork,
+} from '../../../src/policy/match-work.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import type {
@@ -17,7 +22,6 @@ import type { DecisionLog } from '../../../src/service/record/decision-record.js
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import type { ShouldRateLimitOptions } from '../../../src/service/should-rate-limit-options.js';
-import type { TurnQueue } from '../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from '../limiter/store-options.js';
@@ -103,10 +107,6 @@ class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWar
     this.descriptors.push({ stat, fromCaller, hits, used, limited, shadowed });
   }
   requestGivenUp(): void {}
-  /** Called without a key to count, and with the key to warn. */
-  matchExceeded(domain: string, key?: string, denied?: boolean): void {
-    if (key !== undefined) this.told.push(`${domain} ${key} exceeded${denied ? ' denied' : ''}`);
-  }
   givenUp(domain: string, why: string, denied: boolean): void {
     this.told.push(`${domain} ${why}${denied ? ' denied' : ''}`);
   }
@@ -132,14 +132,12 @@ class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWar
 
 export interface DeciderOptions {
   readonly store?: BucketStore;
-  readonly maxDescriptors?: number;
+  readonly bounds?: RequestBounds;
   readonly maxLimits?: number;
+  readonly matchWork?: MatchWork;
   readonly loaded?: boolean;
   readonly answers?: Partial<AnswerOptions>;
-  readonly turns?: TurnQueue;
   readonly decisionLog?: DecisionLog;
-  /** Replaces the codec's function. */
-  readonly domainOf?: (message: Uint8Array) => string | undefined;
   /** Random numbers for `enforce_percent`; default: Math.random. */
   readonly random?: () => number;
 }
@@ -157,31 +155,29 @@ export class Decider {
     policy: string,
     {
       store,
-      maxDescriptors = 1000,
-      maxLimits = 4000,
+      bounds,
+      maxLimits = 256,
+      matchWork = new MatchWork(DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES),
       loaded = true,
       answers,
       random,
-      turns,
-      domainOf,
       decisionLog,
     }: DeciderOptions = {},
   ) {
     this.#policySet = setOf(policy);
     const memory = new MemoryStore({ ...MEMORY, clock: this.clock });
     this.options = {
-      codec: domainOf === undefined ? this.codec : { ...this.codec, domainOf },
+      codec: bounds === undefined ? this.codec : createWireCodec(bounds),
       clock: this.clock,
       store: store ?? memory,
       local: memory,
       policies: () => (loaded ? this.#policySet : undefined),
       observer: this.observer,
       storeTimeoutMicros: 2_000_000,
-      maxDescriptors,
       maxLimits,
+      matchWork,
       answers: { ...PLAIN_ANSWERS, ...answers },
       ...(random !== undefined && { random }),
-      ...(turns !== undefined && { turns }),
       decisionLog,
     };
     this.service = new ShouldRateLimit(this.options);
@@ -196,6 +192,13 @@ export class Decider {
   ask(descriptors: readonly Descriptor[], hitsAddend = 0, domain = 'd'): RateLimitResponse | Refusal {
     const decided = this.service.decide({ domain, descriptors, hitsAddend });
     if (decided instanceof Promise) throw new Error('decided late');
+    return decided;
+  }
+
+  /** Decides a large request, which waits for its turn, and throws if it is refused. */
+  async answerLarge(descriptors: readonly Descriptor[], domain = 'd'): Promise<RateLimitResponse> {
+    const decided = await this.service.decide({ domain, descriptors, hitsAddend: 0 });
+    if (decided instanceof Refusal) throw new Error(`refused: ${decided.message}`);
     return decided;
   }
 

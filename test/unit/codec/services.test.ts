@@ -48,7 +48,7 @@ describe('health', () => {
     expect(list.deserialize(encodeHealthList({ statuses: {} }))).toEqual({ statuses: {} });
   });
 
-  test('ignores fields of later versions, and refuses malformed and oversized messages', () => {
+  test('ignores fields of later versions, and refuses malformed messages and long names', () => {
     const later = Buffer.from([0x50, 1, 0x5a, 2, 1, 2]);
     expect(decodeHealthRequest(Buffer.concat([later, request.serialize({ service: 'a' }), later]))).toEqual({
       service: 'a',
@@ -59,11 +59,6 @@ describe('health', () => {
     }
     expect(decodeHealthListRequest(later)).toEqual({});
     expect(() => decodeHealthListRequest(Buffer.of(0x0a, 5))).toThrow(DecodeError);
-    const many = Buffer.alloc(2 * 101, Buffer.of(0x50, 1));
-    for (const decode of [decodeHealthRequest, decodeHealthListRequest]) {
-      expect(() => decode(many)).toThrow(DecodeError);
-      decode(many.subarray(2));
-    }
     const named = (bytes: number) => request.serialize({ service: 'x'.repeat(bytes) });
     expect(decodeHealthRequest(named(4096)).service).toHaveLength(4096);
     expect(() => decodeHealthRequest(named(4097))).toThrow(DecodeError);
@@ -122,7 +117,7 @@ describe('reflection', () => {
     }
   });
 
-  test('ignores fields of later versions, and refuses many fields or long names', () => {
+  test('ignores fields of later versions, and refuses long names', () => {
     for (const unknown of [0x12, 0x42, 0x7a]) {
       const bytes = Buffer.concat([
         Buffer.of(unknown, 1, 0x61),
@@ -130,7 +125,6 @@ describe('reflection', () => {
       ]);
       expect(decodeReflectionRequest(bytes).question).toEqual({ kind: 'symbol', name: 'a.B' });
     }
-    expect(() => decodeReflectionRequest(Buffer.alloc(2 * 101, Buffer.of(0x50, 1)))).toThrow(DecodeError);
     for (const asked of [{ fileContainingSymbol: 'x'.repeat(5000) }, { host: 'x'.repeat(5000) }]) {
       expect(() => decodeReflectionRequest(request.serialize(asked))).toThrow(DecodeError);
     }

@@ -45,7 +45,6 @@ describe('the metrics in the manual', () => {
     metrics.holds.unsettled('d', 'unknown');
     metrics.unmatched('d', [{ key: 'k', value: '' }]);
     metrics.unknownDomain('d', 1);
-    metrics.matchExceeded('d');
     metrics.requestGivenUp('d', 'late');
     metrics.storeFailed('allow');
     metrics.storeError('timeout');
@@ -63,8 +62,8 @@ describe('the metrics in the manual', () => {
       inflating: 0,
       lost: 0,
     };
-    const costly = { requests: 0, bytes: 0, connections: 0 };
-    exposeLoad(metrics.registry, () => ({ grpc, costly, storeWaitingBytes: 0 }));
+    const large = { size: 0, bytes: 0 };
+    exposeLoad(metrics.registry, () => ({ grpc, large, storeWaitingBytes: 0 }));
     const shown = labelsIn(await metrics.registry.metrics());
     expect(shown.size).toBeGreaterThan(30);
     for (const [name, labels] of shown) {

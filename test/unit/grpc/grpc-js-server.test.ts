@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClientCodec } from '../../../src/codec/client-codec.js';
-import { CODE, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { GrpcJsServer } from '../../../src/grpc/grpc-js-server.js';
 import type { CallInfo } from '../../../src/grpc/grpc-server.js';
@@ -10,14 +9,11 @@ import { waitFor } from '../../support/process/wait-for.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
 const REQUEST = createClientCodec().encodeRequest({ domain: 'd', descriptors: [], hitsAddend: 0 });
-const RESPONSE: RateLimitResponse = {
-  ...{ overallCode: CODE.OK, statuses: [], responseHeadersToAdd: [], requestHeadersToAdd: [] },
-  ...{ rawBody: undefined, dynamicMetadata: undefined },
-};
+const RESPONSE = Buffer.of(8, 1);
 
 interface HeldCall {
   readonly info: CallInfo;
-  answer(response: RateLimitResponse): void;
+  answer(response: Uint8Array): void;
 }
 
 describe('onReset of a call on the plain stack', () => {
@@ -38,7 +34,10 @@ describe('onReset of a call on the plain stack', () => {
       onError: () => {},
       onBadConnection: () => {},
     });
-    server.addRateLimits((_request, info) => new Promise((answer) => held.push({ info, answer })));
+    server.addUnary(
+      SHOULD_RATE_LIMIT_PATH,
+      (_request, info) => new Promise((answer) => held.push({ info, answer })),
+    );
     closers.push(() => server.close());
     const port = await server.listen({ host: '127.0.0.1', port: 0 });
     const client = new RawClient(`127.0.0.1:${port}`);

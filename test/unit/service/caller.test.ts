@@ -19,11 +19,10 @@ describe('onReset', () => {
       ...{ peer: '127.0.0.1:1', requestId: undefined, header: () => undefined },
     };
     const release = (): void => {};
-    const handle = (message: Uint8Array, caller: Caller): Uint8Array => {
+    void new CallInstrumentation(true, undefined).handle(call, (caller) => {
       caller.onReset = release;
-      return message;
-    };
-    void new CallInstrumentation(true, undefined).handle({ handle }, Buffer.of(1), call);
+      return Buffer.of(1);
+    });
     expect(call.onReset).toBe(release);
   });
 

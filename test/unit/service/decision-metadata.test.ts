@@ -97,7 +97,7 @@ describe('decision_metadata', () => {
     expect(decisionOf(decider, secret)).not.toHaveProperty('passed');
   });
 
-  test('lists at most 32 names, and no name of more than 256 characters', () => {
+  test('lists at most 32 names, and no name of more than 256 characters', async () => {
     const rules = Array.from(
       { length: 40 },
       (_, at) =>
@@ -105,7 +105,8 @@ describe('decision_metadata', () => {
     );
     const decider = new Decider(`domain: d\ndecision_metadata: true\ndescriptors:\n${rules.join('')}`);
     const all = Array.from({ length: 40 }, (_, at) => descriptor([`k${at}=x`]));
-    const { passed, ...decision } = decisionOf(decider, ...all) as Record<string, unknown>;
+    const { dynamicMetadata } = await decider.answerLarge(all);
+    const { passed, ...decision } = dynamicMetadata?.['decision'] as Record<string, unknown>;
     expect(Object.keys(passed as object)).toEqual(Array.from({ length: 32 }, (_, at) => `n${at + 1}`));
     expect(decision).toMatchObject({ passed_left_out: 8 });
   });

@@ -3,8 +3,7 @@ import { CODE } from '../../../src/codec/messages.js';
 import type { BucketStore, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
-import { bytesOf } from '../../../src/service/large-message.js';
-import { MAX_STORE_WAITING_BYTES, WaitingRequests } from '../../../src/service/waiting-requests.js';
+import { bytesOf, MAX_STORE_WAITING_BYTES, WaitingRequests } from '../../../src/service/waiting-requests.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
 const POLICY = `
@@ -15,6 +14,8 @@ descriptors:
   - { key: seen, shadow_mode: true, rate_limit: { unit: hour, requests_per_unit: 10 } }
 `;
 const MIB = 1024 * 1024;
+/** Length of a request that need not wait for its turn. */
+const LENGTH = 15_000;
 const FULL = new StorageError('full', 'no room');
 const LATE = new StorageError('timeout', 'no answer');
 
@@ -58,11 +59,11 @@ test('requests that wait for a silent store are bounded, and cannot be used to g
   const store = new SlowStore();
   const { service } = new Decider(POLICY, { store });
   const ask = (connection: string, key = 'a') =>
-    service.decide(requestOf(key, MIB), { ...CALLER_WITHOUT_DEADLINE, connection });
-  for (let n = 0; n < 100; n++) void ask('greedy');
+    service.decide(requestOf(key, LENGTH), { ...CALLER_WITHOUT_DEADLINE, connection });
+  for (let n = 0; n < 3000; n++) void ask('greedy');
   const held = store.waiting.length;
-  expect(held).toBeGreaterThan((0.5 * MAX_STORE_WAITING_BYTES) / MIB);
-  expect(held).toBeLessThan((0.7 * MAX_STORE_WAITING_BYTES) / MIB);
+  expect(held).toBeGreaterThan((0.5 * MAX_STORE_WAITING_BYTES) / LENGTH);
+  expect(held).toBeLessThan((0.7 * MAX_STORE_WAITING_BYTES) / LENGTH);
   // There is space for other requests.
   const other = ask('modest');
   expect(store.waiting).toHaveLength(held + 1);

@@ -43,6 +43,7 @@ describe('CallRouter', () => {
     held = [];
     const options = {
       maxReceiveMessageBytes: 4 * MIB,
+      keptMessageBytes: 4 * MIB,
       receiveTimeoutMs: 60_000,
       monotonicMicros: () => timers.nowMs() * 1000,
       onError: (error: unknown) => errors.push(error),

@@ -58,6 +58,24 @@ describe('MessageReader', () => {
     expect(budget.bytes).toBe(0);
   });
 
+  test('keeps only the start of a message, and the slack that gzip may add', () => {
+    const message = prefixed(Buffer.from(Array.from({ length: 9000 }, (_, at) => at & 0xff)));
+    for (const cut of [5, 6, 100, 105, 106, 8000]) {
+      const budget = new ReceiveBudget(1000);
+      const reader = new MessageReader(9000, budget, 100);
+      expect(reader.read(message, 0, cut)).toBe('more');
+      expect(reader.read(message, cut, message.length)).toBe('message');
+      expect(reader.position).toBe(message.length);
+      expect(reader.take().equals(message.subarray(5, 105))).toBe(true);
+      expect(budget.bytes).toBe(0);
+    }
+    const reader = new MessageReader(9000, new ReceiveBudget(9000), 100);
+    const compressed = Buffer.from(message);
+    compressed[0] = 1;
+    reader.read(compressed, 0, compressed.length);
+    expect(reader.take()).toHaveLength(100 + 1024);
+  });
+
   test('frees dropped messages, but not messages in use', () => {
     const message = prefixed(Buffer.alloc(100_000, 'x'));
     const read = (): MessageReader => {

@@ -13,23 +13,23 @@ import {
 } from '../../../support/grpc/fake-server-stream.js';
 import { prefixed } from '../../../support/h2/http2-client.js';
 
-const MIB = 1024 * 1024;
 const WATCH = '/t.T/Watch';
 const TALK = '/t.T/Talk';
 
-/** Handlers of long calls may hold 8 MiB of requests on a connection. */
 describe('StreamingCall', () => {
   const connection = newFakeConnection();
+  let context: CallContext;
   let router: CallRouter;
 
   beforeEach(() => {
     const timers = new FakeTimerSource();
     const options = {
-      maxReceiveMessageBytes: 4 * MIB,
+      maxReceiveMessageBytes: 4 * 1024 * 1024,
+      keptMessageBytes: 65_537,
       monotonicMicros: () => timers.nowMs() * 1000,
       onError: () => {},
     } as Partial<GrpcServerOptions> as GrpcServerOptions;
-    const context = new CallContext(options, timers);
+    context = new CallContext(options, timers);
     router = new CallRouter(context);
     const methods: AuxiliaryMethod[] = [
       { path: WATCH, requestStream: false, responseStream: true, begin: () => ({ onMessage: () => {} }) },
@@ -58,35 +58,37 @@ describe('StreamingCall', () => {
   }
 
   test('counts the message of an open call until the call ends', async () => {
-    const [first, second, third, fourth] = [open(WATCH), open(WATCH), open(WATCH), open(WATCH)] as const;
-    await send(first, 4 * MIB, true);
-    await send(second, 3 * MIB, true);
-    await send(third, 2 * MIB, true);
-    expect([first.ended, second.ended]).toEqual([false, false]);
-    expect(third.grpcStatus).toBe(String(STATUS.RESOURCE_EXHAUSTED));
+    const [first, second] = [open(WATCH), open(WATCH)] as const;
+    await send(first, 60_000, true);
+    await send(second, 40_000, true);
+    expect(context.budgetOf(first).bytes).toBe(100_000);
     router.onReset(first);
-    await send(fourth, 4 * MIB, true);
-    expect(fourth.ended).toBe(false);
-    for (const stream of [second, fourth]) router.onReset(stream);
+    expect(context.budgetOf(first).bytes).toBe(40_000);
+    router.onReset(second);
+    expect(context.budgetOf(first).bytes).toBe(0);
   });
 
-  test('counts the last message of streams with unread answers', async () => {
-    for (let call = 0; call < 2; call++) {
-      const deaf = open(TALK);
-      await send(deaf, 3 * MIB, false);
-      deaf.queuedBytes = 1;
-      await send(deaf, 4, false);
-      expect(deaf.data).toHaveLength(1);
-    }
-    const other = open(TALK);
-    await send(other, 3 * MIB, false);
-    expect(other.grpcStatus).toBe(String(STATUS.RESOURCE_EXHAUSTED));
+  test('counts the last message of a stream, whether or not its answers are read', async () => {
+    const deaf = open(TALK);
+    await send(deaf, 50_000, false);
+    deaf.queuedBytes = 1;
+    await send(deaf, 60_000, false);
+    expect(deaf.data).toHaveLength(1);
+    expect(context.budgetOf(deaf).bytes).toBeGreaterThanOrEqual(50_000);
+    router.onReset(deaf);
+    expect(context.budgetOf(deaf).bytes).toBe(0);
+  });
+
+  test('refuses a message of more than 64 KiB', async () => {
+    const talk = open(TALK);
+    await send(talk, 65_537, false);
+    expect(talk.grpcStatus).toBe(String(STATUS.RESOURCE_EXHAUSTED));
   });
 
   test('allows unlimited messages on a stream whose answers are read', async () => {
     const talk = open(TALK);
-    for (let message = 0; message < 10; message++) await send(talk, 2 * MIB, false);
-    expect(talk.data).toHaveLength(10);
+    for (let message = 0; message < 200; message++) await send(talk, 65_536, false);
+    expect(talk.data).toHaveLength(200);
     expect(talk.ended).toBe(false);
     router.onReset(talk);
   });

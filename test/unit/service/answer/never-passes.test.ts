@@ -2,8 +2,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor } from '../../../../src/codec/messages.js';
 import { StorageError } from '../../../../src/limiter/bucket-store.js';
-import { Refusal } from '../../../../src/service/refusal.js';
-import { TurnQueue } from '../../../../src/service/turn-queue.js';
 import { DenyCache } from '../../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
@@ -280,29 +278,4 @@ test('with enforce_percent, which allows some denied requests, no request is rep
   };
   expect(ask(100)).toEqual({ after: undefined, body: expect.stringContaining('it will always be denied') });
   expect(ask(50)).toEqual({ after: `${TO_END_OF_MINUTE}`, body: expect.not.stringContaining('never') });
-});
-
-test('the hits that many takes request from one bucket are counted in steps, with the same result', async () => {
-  let turns = 0;
-  const clock = new FakeClock();
-  const queue = new TurnQueue({
-    monotonicMicros: () => clock.monotonicMicros(),
-    nextTurn: (callback) => {
-      turns++;
-      setImmediate(callback);
-    },
-  });
-  const decider = new Decider(POLICY, { turns: queue, maxDescriptors: 2000 });
-  const request = {
-    domain: 'd',
-    descriptors: Array.from({ length: 1500 }, () => hits('bucket=x', 1)),
-    hitsAddend: 0,
-  };
-  const response = await decider.service.decide(request);
-  if (response instanceof Refusal) throw new Error(response.message);
-  expect(response.overallCode).toBe(CODE.OVER_LIMIT);
-  expect(headers(response)['retry-after']).toBeUndefined();
-  expect(response.statuses.filter(({ code }) => code === CODE.OVER_LIMIT)).toHaveLength(1490);
-  // Three slices for the takes, one for the answer, and more for counting.
-  expect(turns).toBeGreaterThan(6);
 });

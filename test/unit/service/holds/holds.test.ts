@@ -236,7 +236,7 @@ describe('a token', () => {
     expect([left(decider, ['customer=acme']), left(decider, ['tenant=acme'])]).toEqual([2, 9000]);
   });
 
-  test.each(['', 'x', 'AQ', 'A'.repeat(300_000)])('of another text settles nothing', (text) => {
+  test.each(['', 'x', 'AQ', 'A'.repeat(10_000)])('of another text settles nothing', (text) => {
     const decider = new Decider(EXPORTS);
     decider.answer([acme]);
     expect(decider.answer(end(text)).overallCode).toBe(CODE.OK);

@@ -10,7 +10,6 @@ import {
   type TokenHold,
 } from '../../../../src/service/holds/hold-token.js';
 import { Refusal } from '../../../../src/service/refusal.js';
-import { TurnQueue } from '../../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { inventedToken } from '../../../support/limiter/hold-tokens.js';
@@ -47,7 +46,6 @@ function start(options?: DeciderOptions): { readonly decider: Decider; readonly 
 
 test.each<[string, readonly Descriptor[], DeciderOptions]>([
   ['an empty key', [descriptor(['=x'])], {}],
-  ['too many limits', [acme, acme], { maxLimits: 1 }],
   ['an override with an unknown unit', [{ ...acme, limit: { requestsPerUnit: 1, unit: 99 } }], {}],
 ])('a call with %s is refused, and its token is settled', (_name, others, options) => {
   const { decider, end } = start(options);
@@ -55,15 +53,24 @@ test.each<[string, readonly Descriptor[], DeciderOptions]>([
   expect(left(decider)).toBe(1_000_000);
 });
 
-test.each([
-  ['late', {}],
-  ['full', { turns: new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 }) }],
-])('a call that is given up, because it is %s, settles its token', async (why, options) => {
+test.each<[string, (end: Descriptor) => readonly Descriptor[], DeciderOptions]>([
+  ['late', (end) => [...Array.from({ length: 40 }, () => acme), end], {}],
+  ['limits', (end) => [acme, acme, end], { maxLimits: 1 }],
+  ['descriptors', (end) => [end, ...Array.from({ length: 128 }, () => acme)], {}],
+  ['entries', (end) => [acme, end, descriptor(Array.from({ length: 1000 }, () => 'k=v'))], {}],
+  ['request_bytes', (end) => [acme, end, descriptor([`customer=${'x'.repeat(70_000)}`])], {}],
+  [
+    'request_bytes',
+    (end) => [{ ...end, entries: [...end.entries, { key: 'path', value: 'x'.repeat(70_000) }] }],
+    {},
+  ],
+])('a call that is given up, because of %s, settles its token', async (why, descriptorsOf, options) => {
   const { decider, end } = start(options);
-  const descriptors = [...Array.from({ length: 200 }, () => acme), end];
+  const request = { domain: 'd', descriptors: descriptorsOf(end), hitsAddend: 0 };
   const caller = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: 1 };
-  const answer = await decider.service.decide({ domain: 'd', descriptors, hitsAddend: 0 }, caller);
-  expect(answer).toMatchObject({ overallCode: CODE.OVER_LIMIT });
+  const answer = await decider.service.handle(decider.codec.encodeRequest(request), caller);
+  if (answer instanceof Refusal) throw new Error(answer.message);
+  expect(decider.codec.decodeResponse(answer)).toMatchObject({ overallCode: CODE.OVER_LIMIT });
   expect(decider.observer.told).toContain(`d ${why} denied`);
   expect(left(decider)).toBe(1_000_000);
 });
@@ -77,9 +84,9 @@ test('a call settles about 128 slots at once, and the others soon after', async 
   expect(decider.observer.told.filter((line) => line.includes('settled'))).toHaveLength(3);
 });
 
-test('the tokens of a call have a maximum length in total', () => {
+test('the tokens of a call have a maximum length in total', async () => {
   const { decider, end } = start();
-  decider.answer([descriptor([`hold=${'A'.repeat(262_100)}`]), end]);
+  await decider.answerLarge([descriptor([`hold=${'A'.repeat(262_100)}`]), end]);
   expect(left(decider)).toBe(999_999);
   decider.answer([end]);
   expect(left(decider)).toBe(1_000_000);
@@ -93,29 +100,32 @@ test('a call with many holds does not wait for all of them', async () => {
     descriptor([`hold=${inventedToken(Array.from({ length: 70 }, () => hold))}`]),
   );
   const settling = (): number => decider.observer.told.filter((line) => line === 'd unknown token').length;
-  decider.answer([...forged, descriptor([`hold=${token}`])]);
+  void decider.answerLarge([...forged, descriptor([`hold=${token}`])]);
   expect(settling()).toBe(128);
   await waitFor('the other settlements', () => left(decider) === 1_000_000);
   expect(settling()).toBe(280);
 });
 
-test.each(['OVER_LIMIT', 'OK'] as const)('a call whose holds do not fit into a token gets %s', (code) => {
-  const policy = code === 'OK' ? `${POLICY}phase: monitoring\n` : POLICY;
-  const decider = new Decider(policy);
-  const customers = (count: number): readonly Descriptor[] =>
-    Array.from({ length: count }, (_, i) => descriptor([`customer=${i}${'x'.repeat(100)}`]));
-  const most = decider.answer(customers(30));
-  expect(most.overallCode).toBe(CODE.OK);
-  expect(tokenOf(most).length).toBeLessThanOrEqual(MAX_TOKEN_CHARACTERS);
-  decider.answer([descriptor([`hold=${tokenOf(most)}`])]);
-  expect(left(decider, customers(1)[0]?.entries.map(({ key, value }) => `${key}=${value}`)[0])).toBe(
-    1_000_000,
-  );
-  const answer = decider.answer(customers(60));
-  expect(answer).toMatchObject({ overallCode: CODE[code], dynamicMetadata: undefined });
-  expect(decider.observer.told).toContain(code === 'OK' ? 'd hold_token' : 'd hold_token denied');
-  expect((decider.options.store as MemoryStore).holdCount).toBe(0);
-});
+test.each(['OVER_LIMIT', 'OK'] as const)(
+  'a call whose holds do not fit into a token gets %s',
+  async (code) => {
+    const policy = code === 'OK' ? `${POLICY}phase: monitoring\n` : POLICY;
+    const decider = new Decider(policy);
+    const customers = (count: number): readonly Descriptor[] =>
+      Array.from({ length: count }, (_, i) => descriptor([`customer=${i}${'x'.repeat(100)}`]));
+    const most = decider.answer(customers(30));
+    expect(most.overallCode).toBe(CODE.OK);
+    expect(tokenOf(most).length).toBeLessThanOrEqual(MAX_TOKEN_CHARACTERS);
+    decider.answer([descriptor([`hold=${tokenOf(most)}`])]);
+    expect(left(decider, customers(1)[0]?.entries.map(({ key, value }) => `${key}=${value}`)[0])).toBe(
+      1_000_000,
+    );
+    const answer = await decider.answerLarge(customers(60));
+    expect(answer).toMatchObject({ overallCode: CODE[code], dynamicMetadata: undefined });
+    expect(decider.observer.told).toContain(code === 'OK' ? 'd hold_token' : 'd hold_token denied');
+    expect((decider.options.store as MemoryStore).holdCount).toBe(0);
+  },
+);
 
 describe('a call with an end of a rule with pair: oldest', () => {
   const OLDEST = `${POLICY}  - key: oldest
@@ -132,23 +142,18 @@ describe('a call with an end of a rule with pair: oldest', () => {
 
   test('settles the hold if it has too many limits', () => {
     const decider = started({ maxLimits: 1 });
-    expect(decider.ask([oldest(10), acme])).toBeInstanceOf(Refusal);
+    expect(decider.answer([oldest(10), acme]).overallCode).toBe(CODE.OVER_LIMIT);
     expect(holds(decider)).toBe(0);
   });
 
-  test('settles the hold if another descriptor exceeds the work budget', async () => {
+  test('settles the hold if another descriptor exceeds a bound of matching', async () => {
     const decider = started();
-    const costly = descriptor([`path=${'ac'.repeat(20_000)}`]);
     decider.reload(`${OLDEST}  - key: path
     value_regex: '.*a.{400}b'
     rate_limit: { unit: hour, requests_per_unit: 100 }
 `);
-    const answer = await decider.service.decide({
-      domain: 'd',
-      descriptors: [oldest(10), costly],
-      hitsAddend: 0,
-    });
-    expect(answer).toMatchObject({ overallCode: CODE.OVER_LIMIT });
+    const costly = descriptor([`path=${'ac'.repeat(20_000)}`]);
+    expect((await decider.answerLarge([oldest(10), costly])).overallCode).toBe(CODE.OVER_LIMIT);
     expect(holds(decider)).toBe(0);
   });
 });

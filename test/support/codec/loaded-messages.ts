@@ -4,8 +4,8 @@ import type {
   DescriptorStatus,
   RateLimitRequest,
   RateLimitResponse,
-} from './messages.js';
-import { toStruct } from './struct.js';
+} from '../../../src/codec/messages.js';
+import { toStruct } from '../../../src/codec/struct.js';
 
 /** A descriptor of a {@link LoadedRequest}. */
 interface LoadedDescriptor {

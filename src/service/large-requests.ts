@@ -1,0 +1,115 @@
+import type { Clock } from '../limiter/clock.js';
+import { type Caller, maxWaitMicros } from './caller.js';
+
+/** Requests with more descriptors, or longer messages, are large: deciding one may take longer than 0.1 ms. */
+const LARGE_DESCRIPTORS = 32;
+const LARGE_MESSAGE_BYTES = 16 * 1024;
+
+/** Time for which large requests are decided in one turn of the event loop. The last one may take longer. */
+const TURN_MICROS = 1000;
+/** Bounds of the queue. */
+export const MAX_WAITING_REQUESTS = 1000;
+export const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+
+/** The reason why a request has no turn: its caller has gone, it waited for too long, or the queue was full. */
+export type NoTurn = 'cancelled' | 'late' | 'full';
+
+/** Returns whether a request has to wait for its turn. */
+export function isLarge(descriptors: number, messageBytes: number): boolean {
+  return descriptors > LARGE_DESCRIPTORS || messageBytes > LARGE_MESSAGE_BYTES;
+}
+
+interface WaitingRequest {
+  readonly caller: Caller;
+  readonly bytes: number;
+  /** Monotonic time until which the request may wait. */
+  readonly dueMicros: number;
+  end(noTurn: NoTurn | undefined): void;
+}
+
+/**
+ * Queue of the large requests of all callers, first in, first out, of which each turn of the event loop decides as many
+ * as take {@link TURN_MICROS}. Envoy sends the requests of all its callers over a few connections, so an order by
+ * connection would protect nobody.
+ */
+export class LargeRequests {
+  readonly #clock: Pick<Clock, 'monotonicMicros'>;
+  /** A Set keeps the order of arrival. */
+  readonly #waiting = new Set<WaitingRequest>();
+  #bytes = 0;
+  #isScheduled = false;
+
+  constructor(clock: Pick<Clock, 'monotonicMicros'>) {
+    this.#clock = clock;
+  }
+
+  /** Number of waiting requests. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Memory of the waiting requests, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Calls `decide` when it is the request's turn, or with the reason why there is none. A request of `bytes` waits for
+   * at most {@link maxWaitMicros}, so that it still gets an answer before its deadline.
+   */
+  run<Result>(
+    caller: Caller,
+    bytes: number,
+    decide: (noTurn: NoTurn | undefined) => Result | Promise<Result>,
+  ): Result | Promise<Result> {
+    if (this.#waiting.size >= MAX_WAITING_REQUESTS || this.#bytes + bytes > MAX_WAITING_BYTES) {
+      return decide('full');
+    }
+    const nowMicros = this.#clock.monotonicMicros();
+    const dueMicros = nowMicros + maxWaitMicros(caller.deadlineMicros - nowMicros);
+    return new Promise((resolve, reject) => {
+      const end = (noTurn: NoTurn | undefined): void => {
+        try {
+          resolve(decide(noTurn));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      this.#waiting.add({ caller, bytes, dueMicros, end });
+      this.#bytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#turn);
+  }
+
+  readonly #turn = (): void => {
+    this.#isScheduled = false;
+    const startMicros = this.#clock.monotonicMicros();
+    const endMicros = startMicros + TURN_MICROS;
+    let nowMicros = startMicros;
+    // Late requests come first. Each must be answered before its deadline, and their answers take little time.
+    for (const request of this.#waiting) {
+      if (request.dueMicros > startMicros) continue;
+      this.#end(request, 'late');
+      nowMicros = this.#clock.monotonicMicros();
+      if (nowMicros >= endMicros) break;
+    }
+    for (const request of this.#waiting) {
+      if (nowMicros >= endMicros) break;
+      this.#end(request, undefined);
+      nowMicros = this.#clock.monotonicMicros();
+    }
+    if (this.#waiting.size > 0) this.#schedule();
+  };
+
+  #end(request: WaitingRequest, noTurn: NoTurn | undefined): void {
+    this.#waiting.delete(request);
+    this.#bytes -= request.bytes;
+    request.end(request.caller.cancelled() ? 'cancelled' : noTurn);
+  }
+}

@@ -1,0 +1,223 @@
+import type { Descriptor, RateLimitOverride } from '../codec/messages.js';
+import { windowRate } from '../limiter/fixed-window.js';
+import type { Rate } from '../limiter/rate.js';
+import { tokenBucketRate } from '../limiter/token-bucket.js';
+import { UNIT_MICROS, type WindowUnit } from '../limiter/window-unit.js';
+import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
+import { blockedKey, isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
+import type { Algorithm, Match } from '../policy/policy.js';
+import type { HoldSpec, Rule } from '../policy/rule.js';
+import { OVERRIDE_UNITS } from './bad-descriptor.js';
+import { enforcementOf, enforcementOfRule } from './enforcement/enforcement.js';
+import { applyReplacesAndQuotas } from './enforcement/quotas-and-replaces.js';
+import { type BoundHold, newHold, noHold } from './holds/hold-ids.js';
+import { separateEnds } from './holds/oldest-ends.js';
+import { Decision, hitsOf, NO_TAKES, OVERRIDE_LABEL, type PlannedTake, type RequestContext } from './plan.js';
+import type { GivenUpReason } from './record/decision-record.js';
+
+/**
+ * Matches every descriptor of a validated request with one snapshot of the domain's policy, and plans the takes.
+ * Returns the bound that the request exceeds. The decisions are then incomplete.
+ */
+export function matchAndPlan(context: RequestContext): GivenUpReason | undefined {
+  const { policy, decisions, options } = context;
+  const { descriptors } = context.request;
+  const { matchWork, maxLimits } = options;
+  matchWork.reset();
+  let limits = 0;
+  for (let i = 0; i < descriptors.length; i++) {
+    const descriptor = descriptors[i] as Descriptor;
+    let decision = settlementDecision(context, descriptor);
+    if (decision === undefined) {
+      const match = policy.match(descriptor.entries, matchWork);
+      if (matchWork.exceeded !== undefined) return matchWork.exceeded;
+      decision = planDescriptor(context, descriptor, match);
+    }
+    limits += decision.takes.length + decision.oldestEnds.length;
+    if (limits > maxLimits) return 'limits';
+    decisions.push(decision);
+  }
+  applyReplacesAndQuotas(context);
+  return undefined;
+}
+
+const NONE: readonly never[] = [];
+
+/**
+ * Returns the decision of the next descriptor if it has a token: it meets no limits. Undefined if the descriptor has
+ * none. Only domains with holds have tokens.
+ */
+function settlementDecision(
+  { policy, options, settlements, decisions }: RequestContext,
+  descriptor: Descriptor,
+): Decision | undefined {
+  const ends = settlements?.ends[decisions.length];
+  if (ends === undefined) return undefined;
+  const { entries } = descriptor;
+  const { entry } = options.answers.holdNames;
+  const { phase, onStoreFailure } = policy;
+  // Logs need not contain the token, which is long.
+  const hidden = { key: entry, value: '[hold token]' };
+  const match: Match = {
+    rules: NONE,
+    keys: NONE,
+    tagLength: 0,
+    phase,
+    onStoreFailure,
+    entries: entries.length === 1 ? [hidden] : entries.map((one) => (one.key === entry ? hidden : one)),
+    onUnmatched: undefined,
+    statNames: NONE,
+  };
+  return new Decision(match, NO_TAKES, false, false, ends);
+}
+
+/** Plans the takes of a matched descriptor. */
+export function planDescriptor(context: RequestContext, descriptor: Descriptor, match: Match): Decision {
+  const { rules, entries } = match;
+  if (descriptor.limit !== undefined && entries.length > 0) {
+    const take = takeOfOverride(context, descriptor, match, descriptor.limit);
+    return new Decision(match, [take], false, true);
+  }
+  const count = rules.length;
+  const unlimited = count > 0 && (rules[0] as Rule).rate === undefined;
+  if (count === 0 || unlimited) return new Decision(match, NO_TAKES, unlimited);
+  const takes = new Array<PlannedTake>(count);
+  for (let i = 0; i < count; i++) takes[i] = takeOfRule(context, descriptor, match, i, rules[i] as Rule);
+  const decision = new Decision(match, takes, false);
+  if (!context.policy.hasHolds) return decision;
+  const others = isBlocked(rules[0] as Rule) ? takesOfUnblocked(context, descriptor, match) : NO_TAKES;
+  return separateEnds(decision, others);
+}
+
+/** Returns the takes of a blocked customer as if it were not blocked, because its requests in flight still end. */
+function takesOfUnblocked(
+  context: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+): readonly PlannedTake[] {
+  return match.rules.flatMap((rule, index) => {
+    const unblocked = unblockedRule(rule);
+    if (unblocked?.hold?.pair !== 'oldest') return [];
+    return [takeOfRule(context, descriptor, match, index, unblocked)];
+  });
+}
+
+/** Returns the take of a limit as if the customer were not blocked, because only this take has the limit's bucket. */
+export function takeWithoutBlock(
+  context: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+  take: PlannedTake,
+): PlannedTake {
+  const { rule } = take;
+  const unblocked = rule && unblockedRule(rule);
+  if (unblocked === undefined) return take;
+  return takeOfRule(context, descriptor, match, match.rules.indexOf(rule as Rule), unblocked);
+}
+
+/** Returns whether a descriptor gives hits back. With 0 hits, it only looks. */
+function isRefund({ isNegativeHits }: Descriptor, hits: number): boolean {
+  return isNegativeHits && hits > 0;
+}
+
+/** Returns the take of a rule, whose names are those of the rule at `index` of a match. */
+function takeOfRule(
+  context: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+  index: number,
+  rule: Rule,
+): PlannedTake {
+  const spills = rule.spillsTo !== '';
+  const { request } = context;
+  const { answers } = context.options;
+  const isSoft = rule.onOver !== undefined;
+  // Quotas deny only together, but a blocked customer is denied whatever the others say.
+  const quota = !isSoft && !isBlocked(rule) && (answers.quotaMode || rule.quotaMode);
+  const phaseEnforcement = enforcementOfRule(rule, quota, context);
+  const ruleEnforcement = spills ? 'spill' : isSoft ? 'observe' : phaseEnforcement;
+  const asked = hitsOf(descriptor, request);
+  const refund = isRefund(descriptor, asked);
+  const hold = refund ? undefined : rule.hold;
+  const pairsOldest = hold?.pair === 'oldest';
+  // A call with 0 hits only looks, unless it starts a request of a rule whose other calls are ends. A refund of 0 hits
+  // looks at any rule.
+  const starts = pairsOldest ? asked === 0 && !descriptor.isNegativeHits : asked > 0;
+  const isEnd = pairsOldest && asked > 0;
+  const hits = starts ? context.boundedSlots(rule.rate, hold?.amount ?? asked) : asked;
+  const key = match.keys[index] as string;
+  const { tagLength } = match;
+  return {
+    key: isBlocked(rule) ? blockedKey({ key, tagLength }) : key,
+    tagLength,
+    rate: rule.rate as Rate,
+    hits,
+    refund,
+    holds: hold !== undefined && !isEnd ? holdOf(rule.digest, starts ? hits : 0, hold) : undefined,
+    enforcement: answers.shadowMode && !spills ? 'observe' : ruleEnforcement,
+    ruleEnforcement,
+    marks: isSoft && phaseEnforcement === 'enforce' && !answers.shadowMode,
+    chain: NO_TAKES,
+    rule,
+    name: rule.name,
+    stat: match.statNames[index] as string,
+    label: rule.path,
+    quota,
+    shadow: rule.shadowMode,
+    onStoreFailure: rule.onStoreFailure,
+    outcome: undefined,
+  };
+}
+
+function holdOf(digest: string, hits: number, { expiresAfterMillis, unknown }: HoldSpec): BoundHold {
+  const frees = unknown === 'free';
+  return hits === 0 ? noHold(expiresAfterMillis, frees) : newHold(digest, hits, expiresAfterMillis, frees);
+}
+
+/** Returns the take of a limit override, which replaces the node's rules. */
+function takeOfOverride(
+  context: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+  limit: RateLimitOverride,
+): PlannedTake {
+  const { policy, request, wallMicros } = context;
+  const { answers } = context.options;
+  const unit = OVERRIDE_UNITS[limit.unit] as WindowUnit;
+  const rate = overrideRate(unit, limit.requestsPerUnit, policy.overrideAlgorithm);
+  const base = overrideKey(
+    entriesKey(policy.domain, match.entries, policy.secretKeys),
+    unit,
+    limit.requestsPerUnit,
+  );
+  const { key, tagLength } = extendedKey(base, shapePart(rate));
+  const quota = answers.quotaMode;
+  const ruleEnforcement = enforcementOf(match.phase, false, quota, wallMicros);
+  const hits = hitsOf(descriptor, request);
+  return {
+    key,
+    tagLength,
+    rate,
+    hits,
+    refund: isRefund(descriptor, hits),
+    holds: undefined,
+    enforcement: answers.shadowMode ? 'observe' : ruleEnforcement,
+    ruleEnforcement,
+    marks: false,
+    chain: NO_TAKES,
+    rule: undefined,
+    name: '',
+    stat: '',
+    label: OVERRIDE_LABEL,
+    quota,
+    shadow: false,
+    onStoreFailure: match.onStoreFailure,
+    outcome: undefined,
+  };
+}
+
+/** Returns the rate of a limit override. */
+function overrideRate(unit: WindowUnit, requests: number, algorithm: Algorithm): Rate {
+  if (algorithm === 'fixed_window' || requests === 0) return windowRate(unit, requests);
+  return tokenBucketRate(requests, requests, UNIT_MICROS[unit]);
+}

@@ -1,0 +1,58 @@
+/* What Envoy does with a request above a bound, whose answer has no statuses. */
+import { expect, test } from '@jest/globals';
+import { LONG_TIMEOUTS, startStack } from '../support/envoy/stack.js';
+import { headersLike, httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+
+const POLICY = `domain: open-api
+response_headers: [x-ratelimit, retry-after]
+denied_response: { body: busy, content_type: text/x }
+decision_metadata: true
+descriptors:
+  - key: tenant
+    descriptors:
+      - key: method
+        descriptors:
+          - { key: path, rate_limit: { unit: hour, requests_per_unit: 100 } }
+`;
+/** Lower than the default, because the upstream takes no longer paths. */
+const WEIR_ENV = { MAX_REQUEST_BYTES: '4096' };
+
+test.each([
+  ['false', 'active', 429],
+  ['true', 'active', 429],
+  ['false', 'monitoring', 200],
+  ['true', 'monitoring', 200],
+] as const)(
+  'with failure_mode_deny: %s, a path of 8 KB in a domain in the phase %s gets %i',
+  async (deny, phase, status) => {
+    const changes = [...LONG_TIMEOUTS, ['failure_mode_deny: false', `failure_mode_deny: ${deny}`]] as const;
+    const policy = `${POLICY}phase: ${phase}\n`;
+    const stack = await startStack({ changes, policy, weirEnv: WEIR_ENV });
+    try {
+      const get = (path: string) => httpRequest(stack.envoy.port, path, { headers: { 'x-tenant': 'acme' } });
+      const usual = await get('/a');
+      expect(usual.status).toBe(200);
+      expect(headersLike(usual, 'x-ratelimit')).not.toEqual([]);
+
+      const large = await get(`/${'x'.repeat(8000)}`);
+      expect(large.status).toBe(status);
+      expect(headersLike(large, 'x-ratelimit-')).toEqual([]);
+      if (status === 429) {
+        expect(large.body).toBe('busy');
+        expect(headersLike(large, 'retry-after')).toEqual([['retry-after', '1']]);
+        // The access log of deploy/envoy/envoy.yaml has the dynamic metadata of denied requests.
+        const line = await waitFor('the access log', () =>
+          stack.envoy.process.lines().find((text) => text.startsWith('{')),
+        );
+        expect(JSON.parse(line)).toMatchObject({ status: 429, code: 'OVER_LIMIT', rule: '', retry_after: 1 });
+      }
+      // Neither an error nor a late decision, which failure_mode_deny would decide.
+      expect(await stack.envoy.stat('cluster.upstream.ratelimit.error')).toBe(0);
+      expect(await stack.envoy.stat('cluster.upstream.ratelimit.over_limit')).toBe(status === 429 ? 1 : 0);
+    } finally {
+      await stack.stop();
+    }
+  },
+  60_000,
+);
