@@ -35,9 +35,10 @@ export interface CallInfo {
 }
 
 /**
- * Handles one unary call: takes the bytes of the request message and returns those of the response message. The bytes of `message` are valid only until the handler returns, so what is needed after an `await` must be read
- * first. Returns the response without a promise if possible. Fails by throwing or rejecting with {@link GrpcError}; any
- * other error becomes INTERNAL with a fixed message.
+ * Handles one unary call: takes the bytes of the request message and returns those of the response message. The bytes
+ * of `message` are valid only until the handler returns, so what is needed after an `await` must be read first. Returns
+ * the response without a promise if possible. Fails by throwing or rejecting with {@link GrpcError}; any other error
+ * becomes INTERNAL with a fixed message.
  */
 export type UnaryHandler = (message: Uint8Array, call: CallInfo) => Uint8Array | Promise<Uint8Array>;
 

@@ -1,4 +1,4 @@
-import { DecodeError, INVALID_REQUEST } from '../codec/messages.js';
+import { DecodeError } from '../codec/messages.js';
 
 /**
  * The reason why a request has no decision. Messages are safe for the caller. If the reference has a message for the
@@ -20,7 +20,6 @@ export const NO_DESCRIPTORS = new Refusal('bad_request', 'rate limit descriptor 
 export const NO_CONFIGURATION = new Refusal('unavailable', 'no rate limit configuration loaded');
 /** No caller is left to read this message. */
 export const CALLER_CANCELLED = new Refusal('unavailable', 'the caller canceled the request');
-export const UNDECODABLE = new Refusal('bad_request', INVALID_REQUEST);
 export const STORE_UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
 
 /** Returns the refusal of a message that cannot be decoded. */

@@ -52,9 +52,9 @@ class SegmentNode {
 
 /**
  * Path patterns of many rules in one trie of segments: one walk finds the first rule that matches a path. Strings,
- * segments that are `*` and a trailing `**` are edges, so their number does not matter. Other segments with one star are
- * edges that are tried one by one. Other patterns (`?`, sets, several stars in a segment, `**` in the middle) are tested
- * one by one where their edges end, if the path has the required end.
+ * segments that are `*` and a trailing `**` are edges, so their number does not matter. Other segments with one star
+ * are edges that are tried one by one. Other patterns (`?`, sets, several stars in a segment, `**` in the middle) are
+ * tested one by one where their edges end, if the path has the required end.
  */
 export class SegmentTrie {
   /** The first rule in the trie. */
@@ -105,7 +105,8 @@ export class SegmentTrie {
 
   /**
    * Returns the first rule before `best` that matches the cursor's path and that `accepts` allows, or `best` if no such
-   * rule exists. `accepts` is undefined if no rule has other conditions. The result means nothing if `work` is exceeded.
+   * rule exists. `accepts` is undefined if no rule has other conditions. The result means nothing if `work` is
+   * exceeded.
    */
   find(cursor: PathCursor, best: number, accepts: Accepts | undefined, work: MatchWork): number {
     const { path } = cursor;

@@ -103,8 +103,8 @@ export const LISTEN_SETTINGS = {
     default: '4194304',
     max: MAX_INT32,
     help:
-      'Maximum size of a gRPC message as it is sent. Larger messages get RESOURCE_EXHAUSTED, and Envoy then allows the ' +
-      'request by default. See MAX_REQUEST_BYTES.',
+      'Maximum size of a gRPC message as it is sent. Larger messages get RESOURCE_EXHAUSTED, and Envoy then allows ' +
+      'the request by default. See MAX_REQUEST_BYTES.',
   },
   grpcMaxConnections: {
     name: 'GRPC_MAX_CONNECTIONS',

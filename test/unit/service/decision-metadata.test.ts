@@ -106,7 +106,7 @@ describe('decision_metadata', () => {
     const decider = new Decider(`domain: d\ndecision_metadata: true\ndescriptors:\n${rules.join('')}`);
     const all = Array.from({ length: 40 }, (_, at) => descriptor([`k${at}=x`]));
     const { dynamicMetadata } = await decider.answerLarge(all);
-    const { passed, ...decision } = dynamicMetadata?.['decision'] as Record<string, unknown>;
+    const { passed, ...decision } = (dynamicMetadata?.['decision'] ?? {}) as Record<string, unknown>;
     expect(Object.keys(passed as object)).toEqual(Array.from({ length: 32 }, (_, at) => `n${at + 1}`));
     expect(decision).toMatchObject({ passed_left_out: 8 });
   });
