@@ -69,8 +69,9 @@ export class Level<Node extends LevelNode> {
     if (count === 0 && regexes === undefined) return undefined;
     const bytes = Buffer.byteLength(value);
     for (let i = 0; i < count; i++) {
-      if (!work.chargePattern(bytes)) return undefined;
-      if ((wildcards[i] as Wildcard).matches(value)) return this.wildcardNodes[i];
+      const wildcard = wildcards[i] as Wildcard;
+      if (!work.chargePattern(bytes * wildcard.unitsPerByte)) return undefined;
+      if (wildcard.matches(value)) return this.wildcardNodes[i];
     }
     return regexes?.find(value, bytes, work);
   }

@@ -1,8 +1,11 @@
+/** Units (MatchWork) for each byte of a value in which strings between stars are searched: up to 8 ns. */
+const SEARCH_UNITS = 2;
 /**
- * V8's search (Boyer-Moore) uses only the last units of longer strings, and may compare a whole string at each position
- * of a value (kBMMaxShift).
+ * V8's search (Boyer-Moore) uses only the last characters of longer strings (kBMMaxShift), and may compare a whole
+ * string at each position of a value, 16 characters in the time of a unit.
  */
-const MAX_SHIFT_UNITS = 250;
+const MAX_SHIFT_LENGTH = 250;
+const COMPARED_PER_UNIT = 16;
 
 /** A value pattern: `*` matches any characters, including none. All other characters are literal. */
 export class Wildcard {
@@ -11,8 +14,8 @@ export class Wildcard {
   readonly suffix: string;
   /** Strings that must occur between prefix and suffix, in this order. */
   readonly middle: readonly string[];
-  /** Units of inner strings that may be compared at each position of a value. */
-  readonly slowUnits: number;
+  /** Units (MatchWork) that the pattern costs for each byte of a value. */
+  readonly unitsPerByte: number;
   private readonly fixedLength: number;
 
   /** `pattern` contains at least one `*`. */
@@ -22,10 +25,11 @@ export class Wildcard {
     this.prefix = parts[0] as string;
     this.suffix = parts.at(-1) as string;
     this.middle = parts.slice(1, -1).filter((part) => part !== '');
-    this.slowUnits = this.middle.reduce(
-      (sum, { length }) => (length > MAX_SHIFT_UNITS ? sum + length : sum),
+    const compared = this.middle.reduce(
+      (sum, { length }) => (length > MAX_SHIFT_LENGTH ? sum + length : sum),
       0,
     );
+    this.unitsPerByte = this.middle.length === 0 ? 1 : SEARCH_UNITS + Math.ceil(compared / COMPARED_PER_UNIT);
     this.fixedLength = parts.reduce((sum, part) => sum + part.length, 0);
   }
 
@@ -34,7 +38,8 @@ export class Wildcard {
    * the next, so no backtracking is needed.
    */
   matches(value: string): boolean {
-    if (!this.mayMatch(value)) return false;
+    if (value.length < this.fixedLength) return false;
+    if (!value.startsWith(this.prefix) || !value.endsWith(this.suffix)) return false;
     const end = value.length - this.suffix.length;
     let from = this.prefix.length;
     for (let i = 0; i < this.middle.length; i++) {
@@ -44,13 +49,5 @@ export class Wildcard {
       from = found + part.length;
     }
     return true;
-  }
-
-  /**
-   * Returns whether the value is long enough and has the prefix and suffix, which is sufficient without inner strings.
-   */
-  mayMatch(value: string): boolean {
-    if (value.length < this.fixedLength) return false;
-    return value.startsWith(this.prefix) && value.endsWith(this.suffix);
   }
 }

@@ -111,10 +111,11 @@ describe('values cost units for each pattern that is tried', () => {
   test('until one matches, in file order', () => {
     expect(unitsFor(wildcards, 'axx')).toBe(64 + 3);
     expect(unitsFor(wildcards, 'xxb')).toBe(2 * (64 + 3));
-    expect(unitsFor(wildcards, 'xxx')).toBe(3 * (64 + 3));
+    // Text between two stars is searched.
+    expect(unitsFor(wildcards, 'xxx')).toBe(2 * (64 + 3) + 64 + 2 * 3);
     expect(unitsFor([...wildcards, 'value: xxx'], 'xxx')).toBe(0);
     // Bytes of UTF-8 count.
-    expect(unitsFor(wildcards, 'é€😀')).toBe(3 * (64 + 9));
+    expect(unitsFor(wildcards, 'é€😀')).toBe(2 * (64 + 9) + 64 + 2 * 9);
     expect(unitsFor([], 'xxx')).toBe(0);
   });
 
@@ -167,6 +168,12 @@ describe('values cost units for each pattern that is tried', () => {
       undefined,
       undefined,
     ]);
+  });
+
+  test('and more for a long text between stars, which may be compared at each position', () => {
+    const text = `${'a'.repeat(400)}b${'a'.repeat(400)}`;
+    expect(unitsFor([`value: '*${text}*'`], 'a'.repeat(1000))).toBe(64 + 1000 * (2 + 51));
+    expect(unitsFor([`value: '*${text.slice(300, 550)}*'`], 'a'.repeat(1000))).toBe(64 + 1000 * 2);
   });
 
   test('of 64 KiB, with as many stars as there can be', () => {
