@@ -130,8 +130,11 @@ const GO_PACKAGES = [
   // The example of docs/without-envoy.md is installed next to the client.
   ...['grpc-go-client', 'grpc-go-client/ask', 'xds-server'],
 ];
+/** Without debug information and C, builds take a third less time. */
+const GO_FLAGS = ['-ldflags=-s -w', '-gcflags=all=-dwarf=false'];
 const GO_ENV = {
   ...process.env,
+  CGO_ENABLED: '0',
   GOWORK: join(root, '.ci/go.work'),
   GOFLAGS: '-mod=readonly -buildvcs=false',
 };
@@ -143,7 +146,7 @@ async function goBuild(name) {
   const folder = join(TOOLS, 'go');
   built ??= (async () => {
     mkdirSync(folder, { recursive: true });
-    const args = ['build', '-o', `${folder}/`, ...GO_PACKAGES];
+    const args = ['build', ...GO_FLAGS, '-o', `${folder}/`, ...GO_PACKAGES];
     await must('go build', 'go', args, { cwd: join(root, '.ci'), env: GO_ENV });
   })();
   await built;
@@ -260,8 +263,9 @@ const CATALOGUE = {
     without: GO_126,
     // Not in the workspace, because it needs an older version of grpc-go.
     async fetch(folder) {
-      const env = { ...process.env, GOBIN: folder, GOFLAGS: '-mod=mod' };
-      await must('go install ghz', 'go', ['install', `github.com/bojand/ghz/cmd/ghz@${this.pin}`], { env });
+      const env = { ...process.env, CGO_ENABLED: '0', GOBIN: folder, GOFLAGS: '-mod=mod' };
+      const args = ['install', ...GO_FLAGS, `github.com/bojand/ghz/cmd/ghz@${this.pin}`];
+      await must('go install ghz', 'go', args, { env });
       return join(folder, 'ghz');
     },
   },
