@@ -5,12 +5,11 @@ import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../../src/admin/admin-tokens.js';
 import { MAX_QUESTIONS } from '../../src/admin/buckets/bucket-admin.js';
 import { MAX_LIMITS_LISTED } from '../../src/admin/buckets/found-limits.js';
 import { MAX_QUESTION_ENTRIES } from '../../src/admin/buckets/read-question.js';
-import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../../src/admin/page/history-service.js';
+import { MAX_HISTORY_RULES } from '../../src/admin/page/history-service.js';
 import { MAX_OVERVIEW_DOMAINS } from '../../src/admin/page/overview.js';
 import { MAX_SUBSCRIBERS } from '../../src/admin/page/overview-service.js';
 import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../../src/admin/top/top-counts.js';
 import { MAX_TOP_LIMIT } from '../../src/admin/top/top-question.js';
-import { MAX_TOP_WAITING } from '../../src/admin/top/top-service.js';
 import { MAX_EMPTY_BYTES } from '../../src/bounded-grpc-calls.js';
 import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../src/bounded-request.js';
 import { MAX_JSON_DEPTH } from '../../src/codec/json-request.js';
@@ -34,10 +33,9 @@ import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../../src/http/handshakes.js'
 import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from '../../src/http/http.js';
 import { UNREAD_MS } from '../../src/http/http-connections.js';
 import { READING_MS } from '../../src/http/http-read-scheduler.js';
+import { MAX_HELD_BYTES } from '../../src/http/outgoing-texts.js';
 import { MAX_HELD_BODY_BYTES } from '../../src/http/request-bodies.js';
-import { MAX_HELD_BYTES } from '../../src/http/views/outgoing-texts.js';
-import { RETENTION_MS } from '../../src/http/views/page-buffer-pool.js';
-import { SLICE_MS as VIEW_SLICE_MS } from '../../src/http/views/view-slices.js';
+import { MAX_PAUSE_MS, PAUSES } from '../../src/http/text-view.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../src/policy/names/bucket-key.js';
 import { MAX_KEY_UNITS } from '../../src/policy/plans/plan-table.js';
 import { MAX_VISITED_NODES } from '../../src/policy/possible-ends.js';
@@ -171,8 +169,8 @@ export const BOUNDS = `
 | time in which a client must send an HTTP request; time for which a client does not read the answer | ${time(REQUEST_TIMEOUT_MS)}; ${time(UNREAD_MS)} | 408; ${CONNECTION_ENDS} |
 | work for all connections of an HTTP port: reading requests and answering short requests | ${time(READING_MS)} in each event-loop turn | unread data stays in the socket until the next turn |
 | total size of \`/json\` bodies | ${size(MAX_HELD_BODY_BYTES)} | 503 |
-| rendering of \`/metrics\`, \`/stats\`, \`/rlconfig\`, \`/healthcheck?detail\`, statsd and dogstatsd | ${time(VIEW_SLICE_MS)} in each event-loop turn | the next turn renders the rest; requests that arrive during a rendering share the result of the next rendering |
-| rendered text that clients have not read yet | ${size(MAX_HELD_BYTES)}, or one larger text; weir keeps the memory of one text per endpoint for up to ${time(RETENTION_MS)} | weir closes the connections that read the oldest text |
+| rendering of \`/metrics\`, \`/stats\`, \`/rlconfig\`, \`/healthcheck?detail\` | one at a time, then a pause of ${PAUSES} times its duration, at most ${time(MAX_PAUSE_MS)} | requests that arrive meanwhile wait, and share the result of the next rendering |
+| rendered text that clients have not read yet | ${size(MAX_HELD_BYTES)}, or one larger text | weir closes the connections that read the oldest text |
 | unread log lines | ${size(MAX_WAITING_BYTES)} | weir drops lines, counts them in \`weir_log_lines_dropped_total\`, and marks the gap in the log |
 | trace spans that wait for the collector; time for which weir waits for the collector at exit | ${count(MAX_QUEUED_SPANS)}, plus ${count(MAX_PENDING_EXPORTS)} unanswered messages with ${SPANS_PER_BATCH} spans each; ${time(FLUSH_TIMEOUT_MS)} | weir drops spans, and counts them in \`weir_trace_spans_dropped_total\` |
 | duration of a trace export | \`OTEL_EXPORTER_OTLP_TIMEOUT\`, including retries | ${CONNECTION_ENDS} |
@@ -183,7 +181,7 @@ export const BOUNDS = `
 | metric series | ${setting('METRICS_MAX_SERIES')} | weir counts further rules and domains as \`other\` |
 | buckets that \`weir top\` tracks for the last minute and hour | ${setting('TOP_BUCKETS')} in each of ${2 * 2 * SLICES} time slices, twice as many in the newest slice; ${MAX_TOP_ENTRIES} entries and ${MAX_TOP_TEXTS} characters per bucket | weir omits the buckets with the fewest requests, and shows the maximum error of each estimate |
 | decisions that \`weir top\` counts | about ${count(SAMPLES_PER_SECOND)} denials and as many other decisions per second | weir counts only one of every 2, 4, 8, … decisions, and multiplies the count by that number |
-| concurrent requests to \`/top\`; buckets in an answer | 1 running and ${MAX_TOP_WAITING} waiting; ${count(MAX_TOP_LIMIT)} | 503; 400 |
+| concurrent requests to \`/top\`; buckets in an answer | 1; ${count(MAX_TOP_LIMIT)} | the others wait; 400 |
 | series of \`weir_bucket_used_ratio\` | ${setting('BUCKET_USED_RATIO_TOP')} | buckets with fewer requests have no series |
 | buckets in memory | ${setting('MEMORY_MAX_BUCKETS')}; ${setting('MEMORY_MAX_BYTES', size)}, plus up to 6 MB of unused memory | weir evicts the bucket that will be full soonest |
 | **Workers (WORKERS)** | | |
@@ -195,11 +193,11 @@ export const BOUNDS = `
 | size of a request to \`/buckets\` or \`/top\`; nesting depth of the request's JSON | ${size(MAX_QUESTION_BYTES)}; ${MAX_QUESTION_DEPTH} | 413; 400 |
 | entries in a request to \`/buckets\`; concurrent requests to \`/buckets\` | ${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, or ${CALL_BOUNDS.administer.maxPending} that wait for workers | 400; 503 |
 | limits in an answer from \`/buckets\` | ${String(MAX_LIMITS_LISTED)} | the answer shows the number of omitted limits; \`reset\` and \`grant\` change only the listed limits |
-| nodes that weir searches if a request contains only some entries of a descriptor | ${count(MAX_VISITED_NODES)}, in slices | the answer says that more limits may exist |
+| nodes that weir searches if a request contains only some entries of a descriptor | ${count(MAX_VISITED_NODES)} | the answer says that more limits may exist |
 | open pages that receive \`/overview\`; time for which a page reads no data | ${MAX_SUBSCRIBERS}; ${time(STALLED_READER_MS)} | 503; weir closes the connection |
 | domains in an answer from \`/overview\` | ${count(MAX_OVERVIEW_DOMAINS)} | the answer shows the number of omitted domains |
 | rules with a separate history of the last hour; memory for the combined history of all rules | ${setting('HISTORY_RULES')}, each with ${STEPS} steps of ${STEP_SECONDS} s in ${size(RING_BYTES)}; ${size(ALL_RING_BYTES)} | weir counts further rules only in the total, and the answer from \`/history\` reports that rules are missing |
-| rules in a request to \`/history\`; waiting requests to \`/history\` | ${MAX_HISTORY_RULES}; ${MAX_HISTORY_WAITING} | 400; 503 |
+| rules in a request to \`/history\`; concurrent requests to \`/history\` | ${MAX_HISTORY_RULES}; 1 | 400; the others wait |
 | tokens in \`ADMIN_TOKENS_FILE\`; size of the file | ${count(MAX_TOKENS)}; ${size(MAX_TOKENS_BYTES)} | the file is invalid: weir does not start, or keeps the previous tokens |
 | **Redis and management servers** | | |
 | limits in one call to Redis | ${count(MAX_TAKES_PER_CALL)}, or the limits of one request | the next call contains the rest |

@@ -1,10 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { jsonText, LazyList, LazyObject } from '../config/show/json-text.js';
 import { EVENTS_TYPE, type EventFeed } from '../http/event-feed.js';
 import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from '../http/http.js';
-import { PageBufferPool } from '../http/views/page-buffer-pool.js';
-import { TextView } from '../http/views/text-view.js';
-import type { ViewSlices } from '../http/views/view-slices.js';
 import {
   type AdminAccess,
   type AdminCaller,
@@ -25,7 +21,7 @@ const ASKS_EVENTS = /(?:^|[\s,])text\/event-stream(?:[\s;,]|$)/i;
 /** Answer to a question. */
 export interface AdminAnswer {
   readonly status: number;
-  /** Sent as JSON. Items of its lists are encoded one by one, so each must be small. */
+  /** Sent as JSON. */
   readonly body: object;
 }
 
@@ -48,8 +44,7 @@ export interface AdminService {
  * Returns the endpoint of a service. Questions and answers are JSON, and only POST is accepted, so that no question
  * appears in a URL and thus in a log. Errors are answered as `{"error": "…"}`.
  */
-export function adminEndpoint(service: AdminService, access: AdminAccess, slices: ViewSlices): HttpEndpoint {
-  const memory = new PageBufferPool();
+export function adminEndpoint(service: AdminService, access: AdminAccess): HttpEndpoint {
   return {
     path: service.path,
     help: service.help,
@@ -72,8 +67,7 @@ export function adminEndpoint(service: AdminService, access: AdminAccess, slices
         return eventsAnswer(whileAllowed(answer, isStill));
       }
       const { status, body } = answer;
-      const text = new TextView(slices, () => pieces(body), memory);
-      return adminAnswer(status, await text.text());
+      return adminAnswer(status, `${JSON.stringify(body, null, 2)}\n`);
     },
   };
 }
@@ -134,13 +128,4 @@ function depthOf(bytes: Buffer): number {
     else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
   }
   return deepest;
-}
-
-function* pieces(body: object): Generator<string> {
-  const fields = Object.entries(body).map(([name, value]) => [
-    name,
-    Array.isArray(value) ? new LazyList(value) : value,
-  ]);
-  yield* jsonText(new LazyObject(Object.fromEntries(fields)));
-  yield '\n';
 }

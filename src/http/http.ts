@@ -14,17 +14,15 @@ import { secureContextOptions, type TlsSource } from '../h2/tls-material.js';
 import { type EventFeed, sendEvents } from './event-feed.js';
 import { Handshakes, HTTP_HANDSHAKE_MS } from './handshakes.js';
 import { connectionOf, HttpConnections } from './http-connections.js';
+import { OutgoingTexts } from './outgoing-texts.js';
 import { type BodyReadFailure, RequestBodies } from './request-bodies.js';
-import { OutgoingTexts } from './views/outgoing-texts.js';
-import type { TextPages } from './views/text-view.js';
-import { ViewSlices, type ViewSteps } from './views/view-slices.js';
 
 /** The response of an endpoint. */
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
-  /** A text, the shared pages of a long text, or a stream of events. */
-  readonly body: string | TextPages | EventFeed;
+  /** A text, an encoded text that other responses may share, or a stream of events. */
+  readonly body: string | Buffer | EventFeed;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -92,8 +90,6 @@ export interface HttpOptions {
   readonly maxConnections?: number;
   /** The texts that are being sent on all ports of the process. */
   readonly outgoingTexts?: OutgoingTexts;
-  /** Scheduler for sending long responses in slices, shared with the views of the process. */
-  readonly slices?: ViewSlices;
   readonly onError: (error: unknown) => void;
 }
 
@@ -102,6 +98,8 @@ export interface HttpOptions {
  * limited connections.
  */
 export const REQUEST_TIMEOUT_MS = 30_000;
+/** Bytes of a long response that are written at once. TLS encrypts them in about 50 microseconds. */
+const PIECE_BYTES = 64 * 1024;
 /** Interval in milliseconds at which Node.js checks for slow requests. */
 const CHECK_MS = 5000;
 export const MAX_CONNECTIONS = 1000;
@@ -217,55 +215,39 @@ function withoutBody(endpoint: HttpEndpoint, why: BodyReadFailure): HttpAnswer {
   }
 }
 
-/** Sends a response; a long one page by page, as the client reads it. */
-class Sender {
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
-  readonly #held: OutgoingTexts;
-  readonly #slices: ViewSlices;
-
-  constructor(request: IncomingMessage, response: ServerResponse, held: OutgoingTexts, slices: ViewSlices) {
-    this.#request = request;
-    this.#response = response;
-    this.#held = held;
-    this.#slices = slices;
-  }
-
-  send(answer: HttpAnswer): void {
-    const response = this.#response;
-    if (response.destroyed) return;
-    const { status, contentType, headers } = answer;
-    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
-    const length = 'follow' in body ? {} : { 'content-length': 'pages' in body ? body.bytes : body.length };
-    response.writeHead(status, {
-      'content-type': contentType,
-      ...length,
-      ...(status >= 400 ? { 'x-content-type-options': 'nosniff' } : {}),
-      ...headers,
-    });
-    if (this.#request.method === 'HEAD') response.end();
-    else if ('follow' in body) sendEvents(response, body);
-    else if ('pages' in body) this.#sendPages(body);
-    else response.end(body);
-  }
-
-  #sendPages(text: TextPages): void {
-    const response = this.#response;
-    const release = this.#held.hold(text, () => this.#request.socket.destroy());
-    const done = text.retain?.();
-    response.once('close', () => {
-      release();
-      done?.();
-    });
-    void this.#slices.run(sending(response, text.pages));
+/** Sends a response. */
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, contentType, headers, body: text }: HttpAnswer,
+  outgoing: OutgoingTexts,
+): void {
+  if (response.destroyed) return;
+  const body = typeof text === 'string' ? Buffer.from(text) : text;
+  response.writeHead(status, {
+    'content-type': contentType,
+    ...('follow' in body ? {} : { 'content-length': body.length }),
+    ...(status >= 400 ? { 'x-content-type-options': 'nosniff' } : {}),
+    ...headers,
+  });
+  if (request.method === 'HEAD') response.end();
+  else if ('follow' in body) sendEvents(response, body);
+  else if (body.length <= PIECE_BYTES) response.end(body);
+  else {
+    response.once(
+      'close',
+      outgoing.hold(body, () => request.socket.destroy()),
+    );
+    void sendPieces(response, body, outgoing);
   }
 }
 
-/** Sends pages as the client reads them, and ends the response. */
-function* sending(response: ServerResponse, pages: readonly Buffer[]): ViewSteps<never, void> {
-  for (const page of pages) {
+/** Sends a long text piece by piece as the client reads it, and ends the response. */
+async function sendPieces(response: ServerResponse, body: Buffer, outgoing: OutgoingTexts): Promise<void> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    await outgoing.turn();
     if (response.destroyed) return;
-    yield response.write(page) ? '' : drained(response);
+    if (!response.write(body.subarray(at, at + PIECE_BYTES))) await drained(response);
   }
   response.end();
 }
@@ -289,8 +271,7 @@ function drained(response: ServerResponse): Promise<void> {
  */
 export function listenHttp(host: string, port: number, options: HttpOptions): Promise<HttpListener> {
   const httpPort = new HttpPort(options);
-  const held = options.outgoingTexts ?? new OutgoingTexts();
-  const slices = options.slices ?? new ViewSlices();
+  const outgoing = options.outgoingTexts ?? new OutgoingTexts();
   const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS };
   const serve = (
     request: IncomingMessage,
@@ -300,8 +281,7 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
     const connection = connectionOf(request);
     response.once('close', () => connection.endRequest());
     connection.beginRequest(request, () => {
-      const sender = new Sender(request, response, held, slices);
-      void Promise.resolve(answer()).then((given) => sender.send(given));
+      void Promise.resolve(answer()).then((given) => send(request, response, given, outgoing));
     });
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {

@@ -18,10 +18,13 @@ export interface NodeEntry {
 
 /** Maximum number of pairs, because a set of pairs is a bit mask. */
 export const MAX_PAIRS = 16;
-/** Maximum number of visited nodes; a node that could match several pairs counts several times. */
-export const MAX_VISITED_NODES = 500_000;
-/** Number of nodes that are visited without a pause. */
-const NODES_PER_SLICE = 32;
+/**
+ * Maximum number of visited nodes, which takes a few milliseconds. A node that could match several pairs counts several
+ * times.
+ */
+export const MAX_VISITED_NODES = 50_000;
+/** Matching work of a search: that of eight requests. */
+const MAX_SEARCH_WORK = 8 * DEFAULT_MAX_MATCH_WORK;
 
 /**
  * A node on the path to an end: one with rules, at which descriptors with the given pairs may end, or one of its
@@ -82,16 +85,17 @@ interface TreeCursor {
 }
 
 /**
- * Yields the nodes with rules, in tree order, at which descriptors with all of `pairs` (at most {@link MAX_PAIRS}) may
- * end, whatever their other entries and order; yields `undefined` for a pause. Values match as in requests. Returns
- * whether the search is complete: a policy that repeats keys on many levels may have too many nodes.
+ * Passes the nodes with rules to `take`, in tree order, at which descriptors with all of `pairs` (at most
+ * {@link MAX_PAIRS}) may end, whatever their other entries and order. Values match as in requests. Returns whether the
+ * search is complete: a large policy, or one that repeats keys on many levels, may have too many nodes.
  */
-export function* possibleEnds(
+export function possibleEnds(
   { root }: Pick<CompiledPolicy, 'root'>,
   pairs: readonly Entry[],
-): Generator<PossibleEnd | undefined, boolean> {
+  take: (end: PossibleEnd) => void,
+): boolean {
   const all = 2 ** pairs.length - 1;
-  const work = workOfSlice();
+  const work = new MatchWork(MAX_SEARCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES);
   let visited = 0;
   // Holds one cursor for each level of the path, so that memory does not depend on the number of rules.
   const stack = [cursorAt(root, undefined, pairs.length)];
@@ -105,12 +109,17 @@ export function* possibleEnds(
       at.values.add(pair.value);
       if ((has & bit) !== 0) continue;
       if (++visited > MAX_VISITED_NODES) return false;
-      const node = yield* find(at.node, pair, work);
+      const node = at.node.find(pair.key, pair.value, work);
+      if (work.exceeded === 'match_work') return false;
+      if (work.exceeded === 'regex_value') {
+        // No request with this value is decided.
+        work.reset();
+        continue;
+      }
       if (node !== undefined) end = new PossibleEnd(node, has | bit, at.above, pair.value);
     } else if (at.visitedNodes < at.nodes.length) {
       const node = at.nodes[at.visitedNodes++] as PolicyNode;
-      if (++visited % NODES_PER_SLICE === 0) yield undefined;
-      if (visited > MAX_VISITED_NODES) return false;
+      if (++visited > MAX_VISITED_NODES) return false;
       // Most nodes are leaves without a complete set of pairs.
       if (node.levels.size === 0 && !isEnd(node, has, all)) continue;
       const value = ownValue(node);
@@ -130,7 +139,7 @@ export function* possibleEnds(
     }
     if (end === undefined) continue;
     if (end.node.levels.size > 0) stack.push(cursorAt(end.node, end, pairs.length));
-    if (isEnd(end.node, end.pairBits, all)) yield end;
+    if (isEnd(end.node, end.pairBits, all)) take(end);
   }
   return true;
 }
@@ -145,39 +154,19 @@ function isEnd({ rules }: PolicyNode, has: number, all: number): boolean {
   return has === all && rules.length > 0;
 }
 
-/** Returns the child for a pair; yields for a pause when `work` is used up. */
-function* find(
-  node: PolicyNode,
-  { key, value }: Entry,
-  work: MatchWork,
-): Generator<undefined, PolicyNode | undefined> {
-  const found = node.find(key, value, work);
-  if (work.exceeded === undefined) return found;
-  yield undefined;
-  work.reset();
-  const again = node.find(key, value, work);
-  // A value that takes more work than a request may take matches in no request.
-  return work.exceeded === undefined ? again : undefined;
-}
-
-/** Returns the bounds of a request, which are also the work between two pauses. */
-function workOfSlice(): MatchWork {
-  return new MatchWork(DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES);
-}
-
 /**
- * Yields `undefined` for a pause. Returns the {@link PossibleEnd.entries} of the path that the entries of a descriptor
- * match, as far as it goes.
+ * Returns the {@link PossibleEnd.entries} of the path that the entries of a descriptor match, as far as it goes. The
+ * entries must be within the bounds of a request.
  */
-export function* matchedEntries(
+export function matchedEntries(
   { root }: Pick<CompiledPolicy, 'root'>,
   entries: readonly Entry[],
-): Generator<undefined, readonly NodeEntry[]> {
+): readonly NodeEntry[] {
   const matched: NodeEntry[] = [];
-  const work = workOfSlice();
+  const work = new MatchWork();
   let node = root;
   for (const entry of entries) {
-    const next = yield* find(node, entry, work);
+    const next = node.find(entry.key, entry.value, work);
     if (next === undefined) break;
     matched.push(entryAt(next, entry.value));
     node = next;

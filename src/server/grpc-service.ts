@@ -10,7 +10,6 @@ import { formatHostPort, type GrpcServer, type ListenAddress } from '../grpc/grp
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import type { TlsSource } from '../h2/tls-material.js';
-import type { ViewSlices } from '../http/views/view-slices.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
 import { MatchWork } from '../policy/match-work.js';
 import type { PolicySet } from '../policy/policy-set.js';
@@ -66,8 +65,6 @@ export interface GrpcServiceOptions {
   readonly output: LogOutput;
   /** Number of the worker; undefined in a single process. */
   readonly worker?: number | undefined;
-  /** Runs the work that sends statistics, in slices. */
-  readonly slices: ViewSlices;
 }
 
 /** The part of weir that decides, with its gRPC port: everything except policy files and HTTP ports. */
@@ -181,7 +178,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, instrumentation));
   health.addTo(grpc, timedBy(metrics.reference, clock));
   exposeReference(settings, metrics, log);
-  openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
+  openStatsSinks({ settings, metrics, log }, closers);
   exposeLoad(metrics.registry, () => ({
     grpc: grpc.load(),
     storeWaitingBytes: waiting.bytes,

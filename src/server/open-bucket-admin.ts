@@ -1,7 +1,6 @@
 import { BucketAdmin } from '../admin/buckets/bucket-admin.js';
 import type { Administer } from '../admin/buckets/buckets-service.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
-import type { ViewSlices } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';
 import { MatchWork } from '../policy/match-work.js';
 import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
@@ -16,13 +15,12 @@ export interface BucketAdminParts {
   readonly settings: Settings;
   readonly policies: PolicyProvider;
   readonly clock: Clock;
-  readonly slices: ViewSlices;
   readonly log: Logger;
 }
 
 /** Returns a function that runs the commands of `/buckets` with the store of this process. */
 export function openBucketAdmin(
-  { settings, policies, clock, slices, log }: BucketAdminParts,
+  { settings, policies, clock, log }: BucketAdminParts,
   store: Store,
   { adminCalls, holds }: Pick<Metrics, 'adminCalls' | 'holds'>,
 ): Administer {
@@ -30,7 +28,6 @@ export function openBucketAdmin(
     policies: () => policies.current(),
     store,
     clock,
-    slices,
     answers: answerOptions(settings),
     maxLimits: settings.maxLimits,
     matchWork: new MatchWork(settings.maxMatchWork, settings.maxRegexValueBytes),

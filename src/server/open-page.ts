@@ -16,7 +16,7 @@ export interface PageServices {
 /** Records the decisions of `core` in steps, and opens the endpoints that show them and the state of the server. */
 export function openPage(
   { nodes, rates }: Pick<ServerCore, 'nodes' | 'rates'>,
-  { settings, clock, policies, slices, log, closers }: ServerParts,
+  { settings, clock, policies, log, closers }: ServerParts,
   detail: () => HealthDetail,
 ): PageServices {
   const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
@@ -24,14 +24,12 @@ export function openPage(
   const keeps = { top: settings.topBuckets, history: settings.historyRules };
   const builder = new OverviewBuilder({ clock, policies, keeps, detail, nodes });
   const overview = new OverviewService({
-    slices,
     tell: () => builder.tell(),
     point: () => lastPoint({ recorded, clock }),
     onStep: (listener) => recorded.onStep(listener),
-    onError,
   });
   return {
-    services: [overview, historyService({ recorded, clock, slices })],
+    services: [overview, historyService({ recorded, clock })],
     closeBeforeDrain: (drain) => (graceMs) => {
       overview.close();
       return drain(graceMs);

@@ -3,7 +3,6 @@ import type { CoreHealthDetail, HealthVerdict, StoreNode } from '../admin/health
 import type { CollectRates } from '../admin/page/record-history.js';
 import type { RequestTop } from '../admin/top/top-request.js';
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
-import type { ViewSlices, ViewSteps } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Closers } from '../runtime/closers.js';
 import type { LogOutput } from '../telemetry/log-output.js';
@@ -29,8 +28,6 @@ export interface ServerParts {
   readonly policies: LoadingPolicyProvider;
   /** Undefined if gRPC uses plain text. */
   readonly tls: TlsFiles | undefined;
-  /** Runs the rendering of texts and statistics in slices. */
-  readonly slices: ViewSlices;
   /** Closes resources in reverse order. */
   readonly closers: Closers;
 }
@@ -50,9 +47,9 @@ export interface ServerCore {
   /** Resolves if the process cannot continue and must drain. */
   readonly failed: Promise<StartError>;
   /** Metrics of all processes in Prometheus' text format. */
-  metricsText(): ViewSteps<string, void>;
+  metricsText(): Promise<Buffer>;
   /** Statistics of all processes, with the reference's names. */
-  statsText(): ViewSteps<string, void>;
+  statsText(): Promise<string>;
   health(): HealthVerdict;
   /** Servers that store buckets, as seen by each process that decides and answers. */
   nodes(): readonly (readonly StoreNode[])[];

@@ -1,6 +1,5 @@
 import { type HealthVerdict, redisDetail } from '../admin/health-detail.js';
-import { topSteps } from '../admin/top/top-request.js';
-import type { RateCounts } from '../telemetry/history/rate-counts.js';
+import { reportTop } from '../admin/top/top-request.js';
 import { openGrpcService } from './grpc-service.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { ServerCore, ServerParts } from './server-core.js';
@@ -13,15 +12,14 @@ export function openSingleProcess(parts: ServerParts): ServerCore {
     metrics,
     decide,
     administer: service.administer,
-    top: async (ask) =>
-      service.top === undefined ? [] : [await parts.slices.run(topSteps(service.top, ask))],
+    top: async (ask) => (service.top === undefined ? [] : [reportTop(service.top, ask)]),
     async rates(take) {
-      await parts.slices.run<RateCounts, void>(metrics.takeNewDecisions(), take);
+      metrics.takeNewDecisions(take);
       return metrics.takeNewFailures();
     },
     failed: new Promise((resolve) => service.onGivenUp(resolve)),
     metricsText: () => metrics.registry.text(),
-    statsText: () => statsText(statFamilies(metrics.reference)),
+    statsText: async () => statsText(statFamilies(metrics.reference)),
     health(): HealthVerdict {
       const { reason } = service.serving;
       return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };

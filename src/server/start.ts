@@ -3,7 +3,6 @@ import { bucketsService } from '../admin/buckets/buckets-service.js';
 import type { HealthDetail } from '../admin/health-detail.js';
 import { currentSecretKeys } from '../admin/top/open-top.js';
 import { topService } from '../admin/top/top-service.js';
-import { ViewSlices } from '../http/views/view-slices.js';
 import { systemClock } from '../limiter/clock.js';
 import { Closers } from '../runtime/closers.js';
 import { exposeServing } from './metrics/load-gauges.js';
@@ -75,7 +74,6 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
   const debugFiles = openDebugFiles(settings, log, closers);
-  const slices = new ViewSlices();
   const parts: ServerParts = {
     settings,
     version,
@@ -86,7 +84,6 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     output,
     policies,
     tls,
-    slices,
     closers,
   };
   const core = (await opener)(parts);
@@ -106,7 +103,6 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
       settings,
       clock,
       policies,
-      slices,
       metrics: () => core.metricsText(),
       stats: () => core.statsText(),
       health: () => core.health(),
@@ -140,11 +136,10 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
 }
 
 /** Returns the service of `/top` on the debug port. */
-function topOf({ top }: ServerCore, { settings, policies, slices }: ServerParts): AdminService {
+function topOf({ top }: ServerCore, { settings, policies }: ServerParts): AdminService {
   return topService({
     capacity: settings.topBuckets,
     ask: top,
-    slices,
     secretKeys: currentSecretKeys(policies),
     policies: () => policies.current(),
   });

@@ -50,31 +50,26 @@ export class BoundedCounters {
     return created;
   }
 
-  /**
-   * Yields every series. The overflow comes last, as `other`, or is added to a series with that name. Series that are
-   * added during the iteration may be missing.
-   */
-  *entries(): Generator<readonly [first: string, second: string, values: readonly number[]]> {
+  /** Calls `visit` for every series. The overflow comes last, as `other`, or is added to a series with that name. */
+  forEach(visit: (first: string, second: string, values: readonly number[]) => void): void {
     const otherSecond = this.#otherSecond;
     let shown = false;
     for (const [first, bySecond] of this.#byFirst) {
       for (const [second, values] of bySecond) {
-        if (first === OTHER && second === otherSecond) {
-          shown = true;
-          yield [first, second, this.#withOverflow(values)];
-        } else yield [first, second, values];
+        const isOther = first === OTHER && second === otherSecond;
+        shown ||= isOther;
+        visit(first, second, isOther ? this.#withOverflow(values) : values);
       }
     }
-    if (shown || this.#overflow === undefined) return;
-    yield [OTHER, otherSecond, this.#withOverflow(this.#byFirst.get(OTHER)?.get(otherSecond) ?? [])];
+    if (!shown && this.#overflow !== undefined) visit(OTHER, otherSecond, this.#overflow);
   }
 
-  /** Yields the values of every series themselves, with the overflow last; see {@link entries}. */
-  *mutableEntries(): Generator<readonly [first: string, second: string, values: number[]]> {
+  /** Calls `visit` with the values of every series themselves, with the overflow last; see {@link forEach}. */
+  forEachMutable(visit: (first: string, second: string, values: number[]) => void): void {
     for (const [first, bySecond] of this.#byFirst) {
-      for (const [second, values] of bySecond) yield [first, second, values];
+      for (const [second, values] of bySecond) visit(first, second, values);
     }
-    if (this.#overflow !== undefined) yield [OTHER, this.#otherSecond, this.#overflow];
+    if (this.#overflow !== undefined) visit(OTHER, this.#otherSecond, this.#overflow);
   }
 
   #withOverflow(values: readonly number[]): readonly number[] {

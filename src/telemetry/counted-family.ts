@@ -1,10 +1,7 @@
 import { BoundedCounters, type SeriesBudget } from './bounded-counters.js';
-import { escapeLabel, type Family, type Sample } from './family.js';
+import { escapeLabel, type Family } from './family.js';
 import type { FamilyRegistry } from './family-registry.js';
 import { DOMAIN, type LabelMeanings, RULE } from './label-meanings.js';
-
-/** Number of series that are read in one slice. */
-const SLICE = 64;
 
 export interface CountedFamilyOptions {
   readonly name: string;
@@ -17,16 +14,13 @@ export interface CountedFamilyOptions {
   readonly meanings: LabelMeanings;
   readonly counts: BoundedCounters;
   /**
-   * Yields samples from the values of a series: further labels in text format, or '', with a number. A histogram adds
+   * Returns samples from the values of a series: further labels in text format, or '', with a number. A histogram adds
    * the suffix of its name.
    */
   numbers(values: readonly number[]): Iterable<readonly [labels: string, value: number, suffix?: string]>;
 }
 
-/**
- * Returns a counter or histogram whose values are stored in {@link BoundedCounters}. A scrape reads them one series
- * after the other.
- */
+/** Returns a counter or histogram whose values are stored in {@link BoundedCounters}. */
 export function countedFamily(options: CountedFamilyOptions): Family {
   const { name, help, type = 'counter', counts, numbers, meanings } = options;
   const [first, second] = options.labels;
@@ -36,17 +30,22 @@ export function countedFamily(options: CountedFamilyOptions): Family {
     type,
     aggregator: 'sum',
     labels: meanings,
-    *samples(): Generator<Sample | ''> {
-      let looked = 0;
-      for (const [one, other, values] of counts.entries()) {
-        let series = `{${first}="${escapeLabel(one)}"`;
+    eachSample(take) {
+      let known = '';
+      let escaped = '';
+      counts.forEach((one, other, values) => {
+        // Series with the same first label follow each other.
+        if (one !== known) {
+          known = one;
+          escaped = escapeLabel(one);
+        }
+        let series = `{${first}="${escaped}"`;
         if (second !== undefined) series += `,${second}="${escapeLabel(other)}"`;
         for (const [labels, value, suffix = ''] of numbers(values)) {
           const all = labels === '' ? `${series}}` : `${series},${labels}}`;
-          yield [`${name}${suffix}${all}`, value];
+          take(`${name}${suffix}${all}`, value);
         }
-        if (++looked % SLICE === 0) yield '';
-      }
+      });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type Family, type Sample, seriesText } from './family.js';
+import { type Family, seriesText, type TakeSample } from './family.js';
 
 /**
  * A histogram without labels. An observation costs a short search and three additions, a hundredth of the cost of the
@@ -22,8 +22,8 @@ export class DurationHistogram implements Family {
     this.#buckets.observe(seconds);
   }
 
-  samples(): readonly Sample[] {
-    return this.#buckets.samples(this.name, {});
+  eachSample(take: TakeSample): void {
+    this.#buckets.eachSample(this.name, {}, take);
   }
 }
 
@@ -51,18 +51,17 @@ export class BucketCounts {
     this.#sum += value;
   }
 
-  /** Returns the samples of the histogram `name` with these labels, as a consistent snapshot. */
-  samples(name: string, labels: Readonly<Record<string, string>>): readonly Sample[] {
+  /** Passes the samples of the histogram `name` with these labels to `take`. */
+  eachSample(name: string, labels: Readonly<Record<string, string>>, take: TakeSample): void {
     let below = 0;
     const bucket = `${name}_bucket`;
-    const samples: Sample[] = this.#bounds.map((le, at) => {
+    for (const [at, le] of this.#bounds.entries()) {
       below += this.#counts[at] as number;
-      return [seriesText(bucket, { le, ...labels }), below];
-    });
+      take(seriesText(bucket, { le, ...labels }), below);
+    }
     const count = below + (this.#counts[this.#bounds.length] as number);
-    samples.push([seriesText(bucket, { le: '+Inf', ...labels }), count]);
-    samples.push([seriesText(`${name}_sum`, labels), this.#sum]);
-    samples.push([seriesText(`${name}_count`, labels), count]);
-    return samples;
+    take(seriesText(bucket, { le: '+Inf', ...labels }), count);
+    take(seriesText(`${name}_sum`, labels), this.#sum);
+    take(seriesText(`${name}_count`, labels), count);
   }
 }

@@ -1,4 +1,4 @@
-import { type Family, type Labels, type Sample, seriesText } from './family.js';
+import { type Family, type Labels, seriesText, type TakeSample } from './family.js';
 import type { LabelMeanings } from './label-meanings.js';
 
 /**
@@ -27,7 +27,7 @@ export class EventCounter<Label extends string = never> implements Family {
     this.#counts.set(series, (this.#counts.get(series) ?? 0) + by);
   }
 
-  samples(): Iterable<Sample> {
-    return this.#counts;
+  eachSample(take: TakeSample): void {
+    for (const [series, count] of this.#counts) take(series, count);
   }
 }

@@ -3,16 +3,13 @@ import { EventCounter } from './event-counter.js';
 import { type Family, type FamilyHead, familiesText, type Labels, readFamily, seriesText } from './family.js';
 import type { LabelMeanings, MetricDescription } from './label-meanings.js';
 
-/** Steps of reading metrics. Other work runs between two steps. The reader awaits each yielded promise. */
-export type ReadSteps<Result> = Generator<'' | Promise<unknown>, Result>;
-
 /** A metric that stores no values itself. `aggregator`: see {@link FamilyHead}; default: `sum`. */
 type MetricOptions<Label extends string> = Pick<FamilyHead, 'name' | 'help'> &
   Partial<Pick<FamilyHead, 'aggregator'>> & { readonly labels?: LabelMeanings<Label> };
 /** The value of a metric, or one value per series. */
 type MetricValues<Label extends string> = number | Iterable<readonly [labels: Labels<Label>, value: number]>;
 
-/** A metric of the Prometheus client. It has few series and is read at once. */
+/** A metric of the Prometheus client. */
 interface ClientMetric extends Pick<FamilyHead, 'name' | 'help' | 'type'> {
   get(): Promise<Family>;
 }
@@ -21,7 +18,7 @@ interface ClientMetric extends Pick<FamilyHead, 'name' | 'help' | 'type'> {
 export class FamilyRegistry {
   /** Metrics in the order in which they were added. */
   readonly #metrics: (ClientMetric | Family)[] = [];
-  readonly #sources: (() => ReadSteps<readonly Family[]>)[] = [];
+  readonly #sources: (() => readonly Family[])[] = [];
 
   addFamily(family: Family): void {
     this.#metrics.push(family);
@@ -50,10 +47,10 @@ export class FamilyRegistry {
       aggregator: 'sum',
       ...metric,
       type,
-      *samples() {
+      eachSample(take) {
         const read = values();
-        if (typeof read === 'number') yield [name, read];
-        else for (const [labels, value] of read) yield [seriesText(name, labels), value];
+        if (typeof read === 'number') take(name, read);
+        else for (const [labels, value] of read) take(seriesText(name, labels), value);
       },
     });
   }
@@ -89,53 +86,34 @@ export class FamilyRegistry {
     });
   }
 
-  /**
-   * Adds a source of families. Each read calls `families`, and never two reads at the same time. A family whose name
-   * exists already is left out.
-   */
-  addSource(families: () => ReadSteps<readonly Family[]>): void {
+  /** Adds a source of families. Each read calls `families`. A family whose name exists already is left out. */
+  addSource(families: () => readonly Family[]): void {
     this.#sources.push(families);
   }
 
-  /** Reads all families. Only one read may run at a time, because sources have state while they are read. */
-  *read(): ReadSteps<readonly Family[]> {
-    const families: Family[] = [];
-    const names = new Set<string>();
-    const add = (family: Family): void => {
-      if (names.has(family.name)) return;
-      names.add(family.name);
-      families.push(family);
-    };
-    for (const one of [...this.#metrics]) {
-      if ('samples' in one) add(one);
-      else yield one.get().then(add);
+  /** Reads all families. Their samples are current when they are taken. */
+  async read(): Promise<readonly Family[]> {
+    const metrics = await Promise.all(this.#metrics.map((one) => ('eachSample' in one ? one : one.get())));
+    const families = new Map<string, Family>();
+    for (const family of [...metrics, ...this.#sources.flatMap((source) => source())]) {
+      if (!families.has(family.name)) families.set(family.name, family);
     }
-    for (const source of this.#sources) for (const family of yield* source()) add(family);
-    return families;
+    return [...families.values()];
   }
 
-  /** Yields all metrics in Prometheus' text format, in pieces. '' and promises as in {@link ReadSteps}. */
-  *text(): Generator<string | Promise<unknown>, void> {
-    yield* familiesText(yield* this.read());
-  }
-
-  /** Returns {@link text} as one string. */
-  async metrics(): Promise<string> {
-    let all = '';
-    for (const piece of this.text()) {
-      if (typeof piece === 'string') all += piece;
-      else await piece;
-    }
-    return all;
+  /** Returns all metrics in Prometheus' text format. */
+  async text(): Promise<Buffer> {
+    return familiesText(await this.read());
   }
 }
 
-/** Yields the properties of `numbers` as series. The label `label` has the name of the property. */
-export function* byName<Label extends string>(
+/** Returns the properties of `numbers` as series. The label `label` has the name of the property. */
+export function byName<Label extends string>(
   label: Label,
   numbers: object,
-): Generator<readonly [Record<Label, string>, number]> {
-  for (const [name, number] of Object.entries(numbers)) {
-    yield [{ [label]: name } as Record<Label, string>, number as number];
-  }
+): readonly (readonly [Record<Label, string>, number])[] {
+  return Object.entries(numbers).map(([name, number]) => [
+    { [label]: name } as Record<Label, string>,
+    number as number,
+  ]);
 }

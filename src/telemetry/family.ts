@@ -1,8 +1,9 @@
 import type { MetricObjectWithValues, MetricValueWithName } from '@prometheus-io/client';
 import type { LabelMeanings } from './label-meanings.js';
+import { TextBuffer } from './text-buffer.js';
 
-/** A sample of `/metrics`: the name with its labels in text format, and the value. */
-export type Sample = readonly [series: string, value: number];
+/** Takes a sample of `/metrics`: the name with its labels in text format, and the value. */
+export type TakeSample = (series: string, value: number) => void;
 
 /** Properties of a metric, and how the values of several processes are aggregated. */
 export interface FamilyHead {
@@ -17,15 +18,12 @@ export interface FamilyHead {
   readonly aggregator: string;
 }
 
-/** A metric that is read one sample at a time, so that a large metric does not block the event loop. */
+/** A metric. */
 export interface Family extends FamilyHead {
   /** Meanings of the labels; undefined for a metric without labels, or with labels that another file describes. */
   readonly labels?: LabelMeanings;
-  /**
-   * Yields the samples. Each value is current when it is yielded; the samples of a histogram are a consistent snapshot.
-   * '' is a pause after many series without a sample.
-   */
-  samples(): Iterable<Sample | ''>;
+  /** Passes the current samples to `take`, without storing them, because a metric may have 100,000 series. */
+  eachSample(take: TakeSample): void;
 }
 
 /** Labels of a series, in the order of the text format. */
@@ -57,19 +55,18 @@ function escapeText(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }
 
-/** Yields families in Prometheus' text format, in pieces. The bytes are the same as those of the Prometheus client. */
-export function* familiesText(families: Iterable<Family>): Generator<string> {
-  let first = true;
+/** Returns families in Prometheus' text format. The bytes are the same as those of the Prometheus client. */
+export function familiesText(families: Iterable<Family>): Buffer {
+  const text = new TextBuffer();
+  let between = '';
   for (const family of families) {
     const name = escapeText(family.name);
-    const between = first ? '' : '\n\n';
-    first = false;
-    yield `${between}# HELP ${name} ${escapeText(family.help)}\n# TYPE ${name} ${family.type}`;
-    for (const sample of family.samples()) {
-      yield sample === '' ? '' : `\n${sample[0]} ${valueText(sample[1])}`;
-    }
+    text.add(`${between}# HELP ${name} ${escapeText(family.help)}\n# TYPE ${name} ${family.type}`);
+    between = '\n\n';
+    family.eachSample((series, value) => text.add(`\n${series} ${valueText(value)}`));
   }
-  yield '\n';
+  text.add('\n');
+  return text.end();
 }
 
 /** Returns the family of a metric that was read from the Prometheus client. */
@@ -80,9 +77,9 @@ export function readFamily(read: MetricObjectWithValues<MetricValueWithName<stri
     help,
     type,
     aggregator,
-    *samples() {
+    eachSample(take) {
       for (const { metricName = name, labels, value } of values) {
-        yield [seriesText(metricName, labels as Labels), value];
+        take(seriesText(metricName, labels as Labels), value);
       }
     },
   };

@@ -139,14 +139,10 @@ export class Metrics {
     if (wouldBeThrottled) values[WOULD_BE_THROTTLED] = (values[WOULD_BE_THROTTLED] as number) + 1;
   }
 
-  /** Yields the decisions since the previous call, by rule; see {@link takeNewCounts}. */
-  takeNewDecisions(): Generator<RateCounts | ''> {
-    return takeNewCounts(this.#decisions, {
-      ok: OK,
-      denied: OVER_LIMIT,
-      would: WOULD_BE_THROTTLED,
-      reported: REPORTED,
-    });
+  /** Passes the decisions since the previous call to `take`, by rule; see {@link takeNewCounts}. */
+  takeNewDecisions(take: (counts: RateCounts) => void): void {
+    const slots = { ok: OK, denied: OVER_LIMIT, would: WOULD_BE_THROTTLED, reported: REPORTED };
+    takeNewCounts(this.#decisions, slots, take);
   }
 
   /** Returns the answers without a decision of the store since the previous call. Only one reader may call it. */
@@ -230,9 +226,7 @@ export class Metrics {
           'absent (invalid, not in effect).',
         labels: { domain: KNOWN_DOMAIN, state: DOMAIN_STATE },
       },
-      function* () {
-        for (const { domain, state } of states()) yield [{ domain, state }, 1];
-      },
+      () => states().map(({ domain, state }) => [{ domain, state }, 1]),
     );
   }
 

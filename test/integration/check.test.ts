@@ -111,9 +111,8 @@ describe('weir check', () => {
       ]);
       const set = { domains: new Map(texts.map(([domain, text]) => [domain, policyOf(text)])), version: 'v' };
       const status = domains.map((domain) => ({ domain, state: 'ok' as const, files: [`${domain}.yaml`] }));
-      return [
-        ...dumpJson(set, [...status, { domain: 'bad', state: 'absent', files: ['bad.yaml'] }], [], 0),
-      ].join('');
+      const bad = { domain: 'bad', state: 'absent' as const, files: ['bad.yaml'] };
+      return JSON.stringify(dumpJson(set, [...status, bad], [], 0));
     };
 
     test('asks for the only domain of the server', async () => {
@@ -191,7 +190,7 @@ descriptors:
       ['dd', 'tenant=a', ['has no domain dd: did you mean d?']],
     ])('%s %s, according to the debug port', async (domain, words, why) => {
       const address = await start(() => passed);
-      const debug = await debugPort([...dumpJson(set, status, [], 0)].join(''));
+      const debug = await debugPort(JSON.stringify(dumpJson(set, status, [], 0)));
       const args = `--address ${address} --domain ${domain} --debug ${debug} ${words} + free=x`.split(' ');
       const { code, out } = await check(...args);
       expect(code).toBe(0);

@@ -16,7 +16,6 @@ import type { DomainSpec } from '../../src/policy/spec.js';
 import { runToCompletion } from '../../src/runtime/turns.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
-import { textOf } from '../support/codec/text-of.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
 import { setOf } from '../support/policy/policies.js';
 import { transferredPolicies } from '../support/policy/transferred-policies.js';
@@ -42,9 +41,9 @@ function shown(policy: CompiledPolicy, descriptors: readonly (readonly Entry[])[
   const set = setOf(policy);
   const status = { domain: 'd', files: ['policy.yaml'], state: 'ok' } as const;
   return {
-    reference: textOf(dump(set)),
-    tree: textOf(dumpTree(set, NOW)),
-    json: textOf(dumpJson(set, [status], [], NOW)),
+    reference: dump(set),
+    tree: dumpTree(set, NOW),
+    json: JSON.stringify(dumpJson(set, [status], [], NOW)),
     secretKeys: policy.secretKeys,
     keys: policy.keys,
     explained: descriptors.map((entries) => renderExplanation(explain(set, 'd', entries, NOW), NOW)),

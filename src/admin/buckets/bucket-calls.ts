@@ -7,7 +7,6 @@ import {
 } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Rate } from '../../limiter/rate.js';
-import { turn } from '../../runtime/turns.js';
 import type { PlannedTake } from '../../service/plan.js';
 
 /** Number of buckets that are read or changed at the same time. */
@@ -28,7 +27,7 @@ export interface BucketFound {
 
 /**
  * Peeks at buckets and gives hits back to them, through the store that decides. Each bucket changes in one atomic step.
- * Several buckets are processed at the same time, with a turn of the event loop in between.
+ * Several buckets are processed at the same time.
  */
 export class BucketCalls {
   readonly #store: BucketStore;
@@ -48,7 +47,6 @@ export class BucketCalls {
       found.push(
         ...(await Promise.all(calls.slice(at, at + MAX_CONCURRENT_CALLS).map((call) => this.#ask(call)))),
       );
-      await turn();
     }
     return found;
   }

@@ -1,4 +1,3 @@
-import { mapped } from '../../http/views/view-slices.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import { quantity } from '../../quantity.js';
 import type { BucketCall, BucketFound } from './bucket-calls.js';
@@ -39,8 +38,8 @@ export async function changeBuckets(
   context: QuestionContext,
 ): Promise<QuestionResult> {
   const { question, policy } = asked;
-  const { slices, calls, keyPrefix, store } = context;
-  const found = await slices.run(findLimits(planSource(context, policy), question));
+  const { calls, keyPrefix, store } = context;
+  const found = findLimits(planSource(context, policy), question);
   if (typeof found === 'string') return new QuestionFailure(400, found);
   const changes = changesOf(question, found);
   if (typeof changes === 'string') return new QuestionFailure(400, changes);
@@ -62,13 +61,12 @@ export async function changeBuckets(
   const failed = (error: StorageError): string => (isDry ? notAsked(error) : sentence(changeFailed(error)));
   const results = await releaseFrom(held, { hold: undefined, isDry }, context, policy.domain);
   if (releasedCount(results) > 0) notes.push(...releaseNotes(results, isDry));
-  const steps = mapped(changes, (change, i): ShownBucket => {
+  const buckets = changes.map((change, i): ShownBucket => {
     const answer = answers[i] as BucketFound | StorageError;
     const there = answer instanceof StorageError ? { note: failed(answer) } : levels(change, answer, isDry);
     const released = results[held.findIndex(({ limit }) => limit === change.limit)];
     return shownLimit(change.limit, keyPrefix, { ...(released && shownRelease(released)), ...there });
   });
-  const buckets = await slices.run(steps);
   notes.push(...notesOn(question, changes, buckets));
   const { meets, entries } = found;
   const { rule } = question;

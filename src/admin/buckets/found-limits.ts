@@ -24,16 +24,12 @@ import {
   type MatchingLimits,
   matchingLimits,
   type PlanSource,
-  type QuestionSteps,
 } from './matching-limits.js';
 import type { BucketAction, BucketQuestion } from './messages.js';
 import { readOverride } from './read-question.js';
 
 /** Maximum number of limits that an answer lists. Further ones are counted. */
 export const MAX_LIMITS_LISTED = 200;
-
-/** Number of nodes that are visited in one slice. */
-const ENDS_PER_SLICE = 32;
 
 /** Maximum number of characters of a value in the description of a limit, which repeats it for each limit. */
 const MAX_VALUE = 256;
@@ -79,10 +75,10 @@ export interface FoundLimits {
  * Finds the limits that apply to a descriptor, or that could apply to descriptors with its entries. Returns a sentence
  * if the question cannot be answered.
  */
-export function* findLimits(
+export function findLimits(
   planned: PlanSource,
   question: Pick<BucketQuestion, 'action' | 'entries' | 'limit'>,
-): QuestionSteps<FoundLimits | string> {
+): FoundLimits | string {
   const { action, entries } = question;
   const source: FindSource = { ...planned, action };
   const override = readOverride(question.limit);
@@ -91,14 +87,14 @@ export function* findLimits(
   const overridden = override && matchingLimits(source, entries, override);
   if (typeof overridden === 'string') return overridden;
   const isMet = met.match.rules.length > 0;
-  if (!isMet && overridden === undefined) return yield* findPossible(source, met.match.entries);
-  const others = (yield* countPossible(source, met.match.entries)) - countingOf(action, met.match.rules);
+  if (!isMet && overridden === undefined) return findPossible(source, met.match.entries);
+  const others = countPossible(source, met.match.entries) - countingOf(action, met.match.rules);
   const { policy } = source;
   const whole = redactEntries(met.match.entries, policy.secretKeys).map(({ key, value }) => ({
     key,
     value: shown(value, MAX_VALUE),
   }));
-  const onWay = isMet ? yield* paused(matchedEntries(policy, met.match.entries)) : [];
+  const onWay = isMet ? matchedEntries(policy, met.match.entries) : [];
   const below = onWay.map((entry) => shownEntry(entry, policy));
   const limits = [
     ...met.limits.map((limit) => limitOf(limit, source, below)),
@@ -186,14 +182,6 @@ function noteOn(rule: Rule | undefined, wallMicros: number): string {
   return rule.enforcePercent < 100 ? `weir enforces ${rule.enforcePercent}% of this limit's denials.` : '';
 }
 
-function* paused<Result>(steps: Generator<unknown, Result>): QuestionSteps<Result> {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    yield '';
-  }
-}
-
 /** Returns the number of limits on which an action has an effect. */
 function countingOf(action: BucketAction, rules: readonly Rule[]): number {
   let counting = 0;
@@ -210,11 +198,11 @@ function concerns(action: BucketAction, { rate, hasHolds }: Pick<FoundLimit, 'ra
 }
 
 /** Finds the limits of descriptors that have these entries and others. Lists up to `most` limits. */
-function* findPossible(
+function findPossible(
   source: FindSource,
   entries: readonly Entry[],
   most = MAX_LIMITS_LISTED,
-): QuestionSteps<FoundLimits | string> {
+): FoundLimits | string {
   const pairs = entries.filter((entry, at) => entries.findIndex((other) => isSame(entry, other)) === at);
   if (pairs.length > MAX_PAIRS) {
     return (
@@ -227,26 +215,19 @@ function* findPossible(
   let more = 0;
   let unlimited = 0;
   let usesPlan = false;
-  const ends = possibleEnds(source.policy, pairs);
-  let end = ends.next();
-  for (let looks = 1; end.done !== true; end = ends.next(), looks++) {
-    if (end.value === undefined || looks % ENDS_PER_SLICE === 0) yield '';
-    if (end.value === undefined) continue;
-    const rules = rulesOfEnd(source.policy, end.value);
-    usesPlan ||= end.value.node.usesPlan || rules.some(dependsOnRow);
-    const list = end.value.isNamed ? known : others;
+  const isComplete = possibleEnds(source.policy, pairs, (end) => {
+    const rules = rulesOfEnd(source.policy, end);
+    usesPlan ||= end.node.usesPlan || rules.some(dependsOnRow);
+    const list = end.isNamed ? known : others;
     if (rules.every(({ rate }) => rate === undefined)) unlimited++;
     else if (list.length >= most) more += countingOf(source.action, rules);
-    else {
-      list.push(...limitsOfEnd(source, end.value));
-      yield '';
-    }
-  }
+    else list.push(...limitsOfEnd(source, end));
+  });
   const limits = [...known, ...others];
   const notes: string[] = [];
   if (unlimited > 0) notes.push(`Unlimited rules that are not listed: ${unlimited}.`);
   if (usesPlan) notes.push(...planNotes(source, entries));
-  if (!end.value)
+  if (!isComplete)
     notes.push('The policy is too large to find all limits that could apply. Add more entries.');
   return {
     meets: limits.length + unlimited === 0 ? 'nothing' : 'part',
@@ -258,8 +239,8 @@ function* findPossible(
 }
 
 /** Counts the limits that could apply to descriptors with these entries and any others. */
-function* countPossible(source: FindSource, entries: readonly Entry[]): QuestionSteps<number> {
-  const found = yield* findPossible(source, entries, 0);
+function countPossible(source: FindSource, entries: readonly Entry[]): number {
+  const found = findPossible(source, entries, 0);
   return typeof found === 'string' ? 0 : found.more;
 }
 

@@ -1,5 +1,4 @@
 import type { Descriptor } from '../../codec/messages.js';
-import type { ViewSteps } from '../../http/views/view-slices.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { MatchWork } from '../../policy/match-work.js';
@@ -36,9 +35,6 @@ export interface MatchingLimits {
   readonly limits: readonly MatchingLimit[];
   readonly unlimited: boolean;
 }
-
-/** Work on a question, in steps of at most about a millisecond. */
-export type QuestionSteps<Result> = ViewSteps<never, Result>;
 
 function contextOf(
   { policy, wallMicros, answers, maxLimits, matchWork }: PlanSource,

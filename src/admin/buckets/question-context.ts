@@ -1,4 +1,3 @@
-import type { ViewSlices } from '../../http/views/view-slices.js';
 import type { BucketStore, StorageError, StorageFailure } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
@@ -23,8 +22,6 @@ export interface QuestionContext {
     announceFilled(keys: readonly string[]): Promise<StorageError | undefined>;
   };
   readonly clock: Clock;
-  /** Runs long work in slices. */
-  readonly slices: ViewSlices;
   readonly answers: AnswerOptions;
   readonly maxLimits: number;
   readonly matchWork: MatchWork;

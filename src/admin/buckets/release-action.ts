@@ -1,4 +1,3 @@
-import { mapped } from '../../http/views/view-slices.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { BucketFound } from './bucket-calls.js';
 import { selectLimits, valuesMissing } from './bucket-changes.js';
@@ -31,8 +30,8 @@ import { failureOfAll, notAsked, shownLimit } from './shown-buckets.js';
  */
 export async function releaseHolds(asked: PolicyQuestion, context: QuestionContext): Promise<QuestionResult> {
   const { question, policy } = asked;
-  const { slices, calls, keyPrefix, store } = context;
-  const found = await slices.run(findLimits(planSource(context, policy), question));
+  const { calls, keyPrefix, store } = context;
+  const found = findLimits(planSource(context, policy), question);
   if (typeof found === 'string') return new QuestionFailure(400, found);
   const limits = selectLimits(question, found);
   if (typeof limits === 'string') return new QuestionFailure(400, limits);
@@ -52,7 +51,7 @@ export async function releaseHolds(asked: PolicyQuestion, context: QuestionConte
   if (count === 0 && hold !== undefined) return new QuestionFailure(404, NO_SUCH_HOLD);
 
   const after = isDry ? before : await peek();
-  const steps = mapped(held, ({ limit }, i): ShownBucket => {
+  const buckets = held.map(({ limit }, i): ShownBucket => {
     const released = results[i] as Released;
     return shownLimit(limit, keyPrefix, {
       ...levelsOf(limit, before[i], after[i]),
@@ -62,7 +61,7 @@ export async function releaseHolds(asked: PolicyQuestion, context: QuestionConte
   const { meets, entries, notes } = found;
   return answerTo(asked, store.name, entries, {
     meets,
-    buckets: await slices.run(steps),
+    buckets,
     more: found.more + limits.filter(({ take, hasHolds }) => take === undefined && hasHolds).length,
     notes: [...notes, ...releaseNotes(results, isDry)],
   });

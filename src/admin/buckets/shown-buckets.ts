@@ -1,4 +1,3 @@
-import { mapped } from '../../http/views/view-slices.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import { describeRate } from '../../policy/describe.js';
 import { slotOfKey } from '../../storage/redis/cluster/slot-keys.js';
@@ -46,22 +45,22 @@ export interface ShownBuckets {
 /** Returns limits with the levels of the known buckets. */
 export async function showBuckets(
   limits: readonly FoundLimit[],
-  context: Pick<QuestionContext, 'calls' | 'keyPrefix' | 'slices' | 'store'>,
+  context: Pick<QuestionContext, 'calls' | 'keyPrefix' | 'store'>,
 ): Promise<ShownBuckets> {
-  const { calls, keyPrefix, slices } = context;
+  const { calls, keyPrefix } = context;
   const takes = limits.flatMap(({ take }) => take ?? []);
   const answers = await calls.ask(takes.map((take) => ({ take, hits: 0 })));
   const found = new Map(takes.map((take, i) => [take, answers[i] as BucketFound | StorageError]));
   const failure = failureOfAll(answers);
   const held = failure === undefined ? await shownHolds(limits, context) : undefined;
-  const steps = mapped(limits, (limit) => {
+  const buckets = limits.map((limit) => {
     const there = limit.take && found.get(limit.take);
     if (there === undefined) return shownLimit(limit, keyPrefix);
     if (there instanceof StorageError) return shownLimit(limit, keyPrefix, { note: notAsked(there) });
     const holds = held?.get(limit);
     return shownLimit(limit, keyPrefix, { now: levelOf(limit.rate, there.after), ...(holds && { holds }) });
   });
-  return { buckets: await slices.run(steps), failure };
+  return { buckets, failure };
 }
 
 /**

@@ -1,8 +1,7 @@
-import { SerialQueue } from '../../http/views/serial-queue.js';
-import { mapped, type ViewSlices } from '../../http/views/view-slices.js';
+import { RenderQueue } from '../../http/text-view.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RateHistory } from '../../telemetry/history/rate-history.js';
-import { type RuleCounts, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
+import { STEP_SECONDS } from '../../telemetry/history/rate-history.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import type {
   AllSeries,
@@ -13,22 +12,18 @@ import type {
   RateSeries,
   RuleSums,
 } from './messages.js';
-import { MAX_SUBSCRIBERS } from './overview-service.js';
 import type { RecordedHistory } from './record-history.js';
 
 /** Maximum number of rules in a question. */
 export const MAX_HISTORY_RULES = 50;
-/** Maximum number of waiting questions about rules, one for each open page. */
-export const MAX_HISTORY_WAITING = MAX_SUBSCRIBERS;
 
 export interface HistoryServiceOptions {
   readonly recorded: RecordedHistory;
   readonly clock: Clock;
-  readonly slices: ViewSlices;
 }
 
 /** Returns the end of the last step in seconds since the epoch, rounded to milliseconds. */
-function lastStepEnd({ recorded, clock }: Omit<HistoryServiceOptions, 'slices'>): number {
+function lastStepEnd({ recorded, clock }: HistoryServiceOptions): number {
   const agoMicros = clock.monotonicMicros() - recorded.endedMicros;
   return Math.round((clock.wallMicros() - agoMicros) / 1000) / 1000;
 }
@@ -48,7 +43,7 @@ function mapValues<Key extends string, From, To>(
 }
 
 /** Returns the last step of all rules. */
-export function lastPoint(options: Omit<HistoryServiceOptions, 'slices'>): HistoryPoint {
+export function lastPoint(options: HistoryServiceOptions): HistoryPoint {
   return { ends: lastStepEnd(options), ...mapValues({ ...options.recorded.history.lastStep() }, perSecond) };
 }
 
@@ -84,25 +79,26 @@ function isRule(one: unknown): one is HistoryRule {
 
 /**
  * Returns the service of `/history` on the debug port, with the decisions of the last hour. All pages ask when a step
- * ends. The common part of their answers is computed once, and questions about single rules wait for each other.
+ * ends. The common part of their answers is computed once.
  */
 export function historyService(options: HistoryServiceOptions): AdminService {
-  const { slices, recorded } = options;
+  const { recorded } = options;
   const { history } = recorded;
+  const queue = new RenderQueue();
   const about = () => ({ step: STEP_SECONDS, ends: lastStepEnd(options), crowded: history.hadTooManyRules });
   let whole: { readonly endedMicros: number; readonly answer: Promise<HistoryAnswer> } | undefined;
   const tellWhole = (): Promise<HistoryAnswer> => {
     const { endedMicros } = recorded;
-    if (whole?.endedMicros !== endedMicros)
-      whole = { endedMicros, answer: slices.run(wholeSteps(history, about())) };
+    if (whole?.endedMicros !== endedMicros) {
+      const answer = queue.run(() => ({ ...about(), all: allSeries(history), sums: ruleSums(history) }));
+      whole = { endedMicros, answer };
+    }
     return whole.answer;
   };
-  const turns = new SerialQueue(MAX_HISTORY_WAITING);
-  const tellRules = async (rules: readonly HistoryRule[]): Promise<HistoryAnswer> => {
-    const series = await slices.run(mapped(rules, (rule) => seriesOf(history, rule)));
-    const { step, ends, crowded } = about();
-    return { step, ends, crowded, series };
-  };
+  const tellRules = (rules: readonly HistoryRule[]): HistoryAnswer => ({
+    ...about(),
+    series: rules.map((rule) => seriesOf(history, rule)),
+  });
   return {
     path: '/history',
     help: 'allowed, denied and refused requests in the last hour, in total and for each rule: POST {}',
@@ -111,31 +107,18 @@ export function historyService(options: HistoryServiceOptions): AdminService {
       const question = readHistoryQuestion(asked);
       if (typeof question === 'string') return { status: 400, body: { error: question } };
       const { rules } = question;
-      const told = rules === undefined ? tellWhole() : turns.run(() => tellRules(rules));
-      if (told === undefined) return { status: 503, body: { error: 'too many requests at once; try again' } };
+      const told = rules === undefined ? tellWhole() : queue.run(() => tellRules(rules));
       return { status: 200, body: await told };
     },
   };
 }
 
-function* wholeSteps(
-  history: RateHistory,
-  { step, ends, crowded }: Pick<HistoryAnswer, 'step' | 'ends' | 'crowded'>,
-): Generator<'', HistoryAnswer> {
-  const all = allSeries(history);
-  yield '';
-  return { step, ends, crowded, all, sums: yield* ruleSums(history) };
-}
-
 /** Returns the rules with most denials first, then those with most descriptors. */
-function* ruleSums(history: RateHistory): Generator<'', readonly RuleSums[]> {
-  const sums: RuleCounts[] = [];
-  for (const one of history.sums()) {
-    if (one === '') yield '';
-    else sums.push(one);
-  }
-  return sums.sort(
-    ({ hour: one }, { hour: other }) =>
-      other.denied - one.denied || other.would - one.would || other.ok - one.ok,
-  );
+function ruleSums(history: RateHistory): readonly RuleSums[] {
+  return history
+    .sums()
+    .sort(
+      ({ hour: one }, { hour: other }) =>
+        other.denied - one.denied || other.would - one.would || other.ok - one.ok,
+    );
 }

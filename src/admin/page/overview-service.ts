@@ -1,5 +1,4 @@
 import { type EventFeed, jsonEvent, type SendEvent, type ServerEvent } from '../../http/event-feed.js';
-import type { ViewSlices } from '../../http/views/view-slices.js';
 import type { AdminCaller } from '../admin-access.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import type { HistoryPoint, Overview, OverviewAnswer } from './messages.js';
@@ -12,13 +11,11 @@ const CHECK_INTERVAL_MS = 1000;
 const CHECKS_PER_LATENCY = 5;
 
 export interface OverviewServiceOptions {
-  readonly slices: ViewSlices;
   tell(): Overview;
   /** Returns the last step of the history. */
   point(): HistoryPoint;
   /** Calls `listener` at the end of each step. */
   onStep(listener: () => void): void;
-  onError(error: unknown): void;
 }
 
 /** A reader of the event stream. */
@@ -121,17 +118,8 @@ export class OverviewService implements AdminService {
     return true;
   }
 
-  /** Sends to one subscriber after the other, so that decisions do not wait for many browsers. */
   #sendAll(event: ServerEvent): void {
-    const { slices, onError } = this.#options;
-    slices.run(sending([...this.#subscribers], event)).catch(onError);
-  }
-}
-
-function* sending(followers: readonly Subscriber[], event: ServerEvent): Generator<'', void> {
-  for (const { send } of followers) {
-    send(event);
-    yield '';
+    for (const { send } of this.#subscribers) send(event);
   }
 }
 

@@ -1,4 +1,3 @@
-import { mapped, type ViewSlices } from '../../http/views/view-slices.js';
 import type { BucketDescription, TopMeasure, TopRow } from '../../telemetry/top/top-buckets.js';
 import { TopK } from '../../telemetry/top/top-k.js';
 import type { TopAnswer, TopBucket } from '../buckets/messages.js';
@@ -9,12 +8,9 @@ import type { RequestTop, TopReport } from './top-request.js';
 /** Each process returns this many times the requested number of buckets, because processes see different callers. */
 const OVERSAMPLING = 2;
 const LEAST_ASKED = 100;
-/** Number of rows that are added up in one slice. */
-const ROWS_PER_SLICE = 64;
 
 export interface TopAnswerOptions {
   readonly ask: RequestTop;
-  readonly slices: ViewSlices;
   readonly secretKeys: SecretKeyLookup;
 }
 
@@ -45,39 +41,32 @@ function higherUsed(
 }
 
 /** Adds up the rows of several processes. Returns the first `most` in order. */
-function* sumOf(told: readonly TopReport[], by: TopMeasure, most: number): Generator<'', readonly TopRow[]> {
+function sumOf(told: readonly TopReport[], by: TopMeasure, most: number): readonly TopRow[] {
   const sums = new Map<string, TopRow>();
-  let seen = 0;
   for (const { rows } of told) {
     for (const row of rows) {
       const sum = sums.get(row.key);
       sums.set(row.key, sum === undefined ? row : added(sum, row));
-      if (++seen % ROWS_PER_SLICE === 0) yield '';
     }
   }
   const first = new TopK<TopRow>(most, order(by));
-  for (const row of sums.values()) {
-    first.add(row);
-    if (++seen % ROWS_PER_SLICE === 0) yield '';
-  }
+  for (const row of sums.values()) first.add(row);
   return first.sorted;
 }
 
 /** Answers a question about top buckets. Returns undefined if no process answers. */
 export async function answerTop(
   { by, of, domain, rule, limit }: CheckedTopQuestion,
-  { ask, slices, secretKeys }: TopAnswerOptions,
+  { ask, secretKeys }: TopAnswerOptions,
 ): Promise<TopAnswer | undefined> {
   const most = Math.max(LEAST_ASKED, OVERSAMPLING * limit);
   let told = await ask({ kind: 'rank', by, filter: { of, domain, rule }, most });
   if (told.length > 1) {
-    const first = await slices.run(sumOf(told, by, limit));
+    const first = sumOf(told, by, limit);
     // A process may have counts of a bucket that is not among its own top buckets.
     told = await ask({ kind: 'look', of, keys: first.map(({ key }) => key) });
   }
   if (told.length === 0) return undefined;
-  const rows = await slices.run(sumOf(told, by, limit));
-  const shown = await slices.run(mapped(rows, (row) => shownBucket(row, secretKeys)));
   const abouts = told.map(({ about }) => about);
   const sum = (measure: TopMeasure): number => abouts.reduce((all, { error }) => all + error[measure], 0);
   return {
@@ -86,7 +75,7 @@ export async function answerTop(
     covers: Math.max(...abouts.map(({ coversMicros }) => coversMicros)) / 1e6,
     error: { denied: sum('denied'), used: sum('used') },
     sampled: Math.max(...abouts.map(({ sampled }) => sampled)),
-    top: shown.flat(),
+    top: sumOf(told, by, limit).flatMap((row) => shownBucket(row, secretKeys)),
   };
 }
 

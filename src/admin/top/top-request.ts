@@ -21,9 +21,9 @@ export interface TopReport {
 /** Collects counts from all processes that decide. Processes that do not answer are left out. */
 export type RequestTop = (ask: TopRequest) => Promise<readonly TopReport[]>;
 
-/** Returns the counts of a process, in steps. '' is a pause. */
-export function* topSteps(top: TopBuckets, ask: TopRequest): Generator<'', TopReport> {
+/** Returns the counts of a process. */
+export function reportTop(top: TopBuckets, ask: TopRequest): TopReport {
   const isRank = ask.kind === 'rank';
-  const rows = yield* isRank ? top.rank(ask.by, ask.filter, ask.most) : top.look(ask.of, ask.keys);
+  const rows = isRank ? top.rank(ask.by, ask.filter, ask.most) : top.look(ask.of, ask.keys);
   return { rows, about: top.about(isRank ? ask.filter.of : ask.of) };
 }

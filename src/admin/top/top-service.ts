@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { SerialQueue } from '../../http/views/serial-queue.js';
+import { RenderQueue } from '../../http/text-view.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { OVERRIDE_LABEL } from '../../service/plan.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
@@ -8,10 +8,6 @@ import { quotedText } from '../buckets/read-question.js';
 import { answerTop, type TopAnswerOptions } from './top-answer.js';
 import { type CheckedTopQuestion, readTopQuestion } from './top-question.js';
 
-/** Maximum number of questions that wait while weir answers another one. */
-export const MAX_TOP_WAITING = 16;
-/** Number of rules that are compared in one slice. */
-const STRETCH = 1000;
 /** Domains of a server that started without a policy. */
 const NO_DOMAINS: PolicySet['domains'] = new Map();
 
@@ -32,7 +28,7 @@ function failure(status: number, error: string): AdminAnswer {
  */
 export function topService(options: TopServiceOptions): AdminService {
   const server = randomUUID();
-  const turns = new SerialQueue(MAX_TOP_WAITING + 1);
+  const queue = new RenderQueue();
   const answer = async (asked: unknown): Promise<AdminAnswer> => {
     const question = readTopQuestion(asked);
     if (typeof question === 'string') return failure(400, question);
@@ -43,13 +39,10 @@ export function topService(options: TopServiceOptions): AdminService {
           'number such as 500',
       );
     }
-    const answered = turns.run(() => answerTop(question, options));
-    if (answered === undefined) return failure(503, 'too many requests at once; try again');
-    const body = await answered;
+    const body = await queue.run(() => answerTop(question, options));
     if (body === undefined) return failure(503, 'no worker process answers; try again');
     // A domain or rule that was removed from the policies may still have rows of the last hour.
-    const unknown =
-      body.top.length > 0 ? undefined : await options.slices.run(unknownName(question, options.policies()));
+    const unknown = body.top.length > 0 ? undefined : unknownName(question, options.policies());
     return unknown === undefined ? { status: 200, body: { server, ...body } } : failure(400, unknown);
   };
   return {
@@ -64,21 +57,16 @@ export function topService(options: TopServiceOptions): AdminService {
  * Returns an error if the current policies do not contain a domain or rule of the question, because an answer without
  * rows would suggest that no request was denied. Returns undefined if all names are known.
  */
-function* unknownName(
+function unknownName(
   { domain, rule }: Pick<CheckedTopQuestion, 'domain' | 'rule'>,
   policies: PolicySet | undefined,
-): Generator<'', string | undefined> {
+): string | undefined {
   const domains = policies?.domains ?? NO_DOMAINS;
   const policy = domain === undefined ? undefined : domains.get(domain);
   if (domain !== undefined && policy === undefined) return unknownDomain(domains, domain);
   if (rule === undefined || rule === OVERRIDE_LABEL) return undefined;
-  let seen = 0;
-  for (const { rules } of policy === undefined ? domains.values() : [policy]) {
-    for (const { path } of rules) {
-      if (path === rule) return undefined;
-      if (++seen % STRETCH === 0) yield '';
-    }
-  }
+  const searched = policy === undefined ? [...domains.values()] : [policy];
+  if (searched.some(({ rules }) => rules.some(({ path }) => path === rule))) return undefined;
   const where = domain === undefined ? '' : ` in the domain ${quotedText(domain)}`;
   return `no policy in effect has the rule ${quotedText(rule)}${where}; weir explain shows the path of each rule`;
 }

@@ -11,7 +11,6 @@ import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import type { ConfigProblem } from '../yaml/config-problem.js';
 import { fullKey, ruleNodes } from './dump.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
-import { jsonText, LazyList, LazyObject } from './json-text.js';
 import { deniedJson, headersJson, phaseJson, type RuleJson, ruleJson } from './rule-json.js';
 
 interface DumpedMatcher {
@@ -36,9 +35,9 @@ interface DumpedRule extends RuleJson {
 }
 
 /**
- * Yields the whole configuration as JSON for `/rlconfig?format=json`: the status of every domain, and all rules of the
+ * Returns the whole configuration for `/rlconfig?format=json`: the status of every domain, and all rules of the
  * domains in effect. `wallMicros` decides which phases are current. Settings have the names of the policy file, and
- * secrets are redacted. The result comes in pieces, where '' is a pause.
+ * secrets are redacted.
  *
  * @param errors current problems of the files or resources
  */
@@ -47,31 +46,23 @@ export function dumpJson(
   domains: readonly DomainStatus[],
   errors: readonly ConfigProblem[],
   wallMicros: number,
-): Generator<string> {
-  const dumped = new LazyObject({
+): object {
+  return {
     // `none` until a configuration is loaded.
     version: policySet?.version ?? 'none',
-    domains: new LazyList(dumpDomains(policySet, domains, wallMicros)),
+    domains: domains.map(({ domain, state, files }) => {
+      const policy = policySet?.domains.get(domain);
+      // Absent if no version of the domain is in effect.
+      const dumped = policy === undefined ? undefined : dumpPolicy(policy, wallMicros);
+      return { domain, state, files, policy: dumped };
+    }),
     errors,
-  });
-  return jsonText(dumped);
+  };
 }
 
-function* dumpDomains(
-  policySet: PolicySet | undefined,
-  domains: readonly DomainStatus[],
-  wallMicros: number,
-): Generator<LazyObject> {
-  for (const { domain, state, files } of domains) {
-    const policy = policySet?.domains.get(domain);
-    // Absent if no version of the domain is in effect.
-    const dumped = policy === undefined ? undefined : dumpPolicy(policy, wallMicros);
-    yield new LazyObject({ domain, state, files, policy: dumped });
-  }
-}
-
-function dumpPolicy(policy: CompiledPolicy, wallMicros: number): LazyObject {
-  return new LazyObject({
+function dumpPolicy(policy: CompiledPolicy, wallMicros: number): object {
+  const nodes = ruleNodes(policy);
+  return {
     phase: phaseJson(policy.phase, wallMicros),
     // Default algorithm of rules and of limit overrides with `unit` and `requests_per_unit`.
     algorithm: policy.overrideAlgorithm,
@@ -82,10 +73,10 @@ function dumpPolicy(policy: CompiledPolicy, wallMicros: number): LazyObject {
     decision_metadata: policy.decisionMetadata ?? null,
     on_store_failure: policy.onStoreFailure,
     on_unmatched: policy.root.onUnmatched,
-    derive: new LazyList(dumpSteps(policy)),
+    derive: policy.steps.map(dumpStep),
     plans: policy.plans === undefined ? null : dumpPlans(policy.plans),
-    rules: new LazyList(dumpRules(policy, wallMicros)),
-  });
+    rules: policy.rules.map((rule) => dumpRule(rule, policy, nodes.get(rule), wallMicros)),
+  };
 }
 
 /** Returns `plans` without its rows, which may be many. */
@@ -103,21 +94,10 @@ function dumpPlans(plans: PlanTable): object {
   };
 }
 
-function* dumpSteps(policy: CompiledPolicy): Generator<LazyObject> {
-  for (const step of policy.steps) {
-    const rules = step.kind === 'rules' ? new LazyList(dumpDeriveRules(step)) : undefined;
-    yield new LazyObject({ step: describeStep(step), rules });
-  }
-}
-
-function* dumpDeriveRules({ rules, sources }: Extract<DeriveStep, { kind: 'rules' }>): Generator<string> {
-  for (const rule of rules) yield describeDeriveRule(rule, sources);
-}
-
-function* dumpRules(policy: CompiledPolicy, wallMicros: number): Generator<object | undefined> {
-  const nodes = new Map<Rule, PolicyNode>();
-  for (const _slice of ruleNodes(policy, nodes)) yield undefined;
-  for (const rule of policy.rules) yield dumpRule(rule, policy, nodes.get(rule), wallMicros);
+function dumpStep(step: DeriveStep): object {
+  const rules =
+    step.kind === 'rules' ? step.rules.map((rule) => describeDeriveRule(rule, step.sources)) : undefined;
+  return { step: describeStep(step), rules };
 }
 
 function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> {

@@ -21,18 +21,16 @@ import { describeMatcher } from '../../policy/values/value-matcher.js';
 import { quantity } from '../../quantity.js';
 
 /**
- * Yields the whole configuration as text for `/rlconfig?format=tree`: every domain with its settings, derive steps and
- * tree. Key tables appear only as counts. `wallMicros` decides which phases are current. Each piece is one line or a
- * few.
+ * Returns the whole configuration as text for `/rlconfig?format=tree`: every domain with its settings, derive steps and
+ * tree. Key tables appear only as counts. `wallMicros` decides which phases are current.
  */
-export function* dumpTree(policySet: PolicySet, wallMicros: number): Generator<string> {
-  yield `policy version ${policySet.version}\n`;
-  if (policySet.domains.size === 0) yield 'no domains\n';
-  for (const policy of policySet.domains.values()) yield* dumpDomain(policy, wallMicros);
+export function dumpTree(policySet: PolicySet, wallMicros: number): string {
+  const domains = [...policySet.domains.values()].map((policy) => dumpDomain(policy, wallMicros));
+  return `policy version ${policySet.version}\n${domains.length === 0 ? 'no domains\n' : domains.join('')}`;
 }
 
-function* dumpDomain(policy: CompiledPolicy, wallMicros: number): Generator<string> {
-  yield `
+function dumpDomain(policy: CompiledPolicy, wallMicros: number): string {
+  let text = `
 domain ${policy.domain} (${policy.file})
   phase: ${describePhase(policy.phase, wallMicros)}
   algorithm: ${policy.overrideAlgorithm}
@@ -44,24 +42,24 @@ domain ${policy.domain} (${policy.file})
   decision metadata: ${describeDecisionMetadata(policy.decisionMetadata)}
 `;
   for (const [i, step] of policy.steps.entries()) {
-    yield `  derive[${i}]: ${describeStep(step)}\n`;
+    text += `  derive[${i}]: ${describeStep(step)}\n`;
     if (step.kind !== 'rules') continue;
-    for (const rule of step.rules) yield `    ${describeDeriveRule(rule, step.sources)}\n`;
+    for (const rule of step.rules) text += `    ${describeDeriveRule(rule, step.sources)}\n`;
   }
   if (policy.plans !== undefined) {
-    yield `  plans: ${describePlans(policy.plans)}\n`;
-    for (const plan of policy.plans.plans) yield `    ${describePlan(plan)}\n`;
+    text += `  plans: ${describePlans(policy.plans)}\n`;
+    for (const plan of policy.plans.plans) text += `    ${describePlan(plan)}\n`;
   }
-  yield '  descriptors:\n';
-  yield* dumpNodes(policy.root, policy.plans, '    ', wallMicros);
+  return `${text}  descriptors:\n${dumpNodes(policy.root, policy.plans, '    ', wallMicros)}`;
 }
 
-function* dumpNodes(
+function dumpNodes(
   parent: PolicyNode,
   plans: PlanTable | undefined,
   indent: string,
   wallMicros: number,
-): Generator<string> {
+): string {
+  let text = '';
   for (const node of parent.children()) {
     const shared = node.shareThreshold ? ' (one bucket for all)' : '';
     const texts = node.rules.map((rule) => {
@@ -70,13 +68,14 @@ function* dumpNodes(
     });
     const rule = texts.length === 1 ? `: ${texts[0]}` : '';
     const unmatched = node.onUnmatched === parent.onUnmatched ? '' : ` (on unmatched: ${node.onUnmatched})`;
-    yield `${indent}${node.label}${shared}${unmatched}${rule}\n`;
+    text += `${indent}${node.label}${shared}${unmatched}${rule}\n`;
     if (node.matcher !== undefined && node.matcher.items.length > 1) {
-      yield `${indent}  matches ${describeMatcher(node.matcher)}\n`;
+      text += `${indent}  matches ${describeMatcher(node.matcher)}\n`;
     }
-    if (texts.length > 1) for (const text of texts) yield `${indent}  - ${text}\n`;
-    yield* dumpNodes(node, plans, `${indent}  `, wallMicros);
+    if (texts.length > 1) for (const each of texts) text += `${indent}  - ${each}\n`;
+    text += dumpNodes(node, plans, `${indent}  `, wallMicros);
   }
+  return text;
 }
 
 /** Returns a description such as `tenant from api_key: table of 3 API keys`. */

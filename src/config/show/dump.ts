@@ -7,25 +7,22 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import type { Rule } from '../../policy/rule.js';
 
-/** Number of nodes visited between two pauses. */
-const SLICE = 64;
-
 /**
- * Yields the rules in effect as envoyproxy/ratelimit prints them on `/rlconfig`: one line each, in file order. A token
- * bucket shows its capacity, and the unit in which it fills or else UNKNOWN, as `current_limit` of an answer does. ''
- * is a pause.
+ * Returns the rules in effect as envoyproxy/ratelimit prints them on `/rlconfig`: one line each, in file order. A token
+ * bucket shows its capacity, and the unit in which it fills or else UNKNOWN, as `current_limit` of an answer does.
  */
-export function* dump(policySet: PolicySet): Generator<string> {
+export function dump(policySet: PolicySet): string {
+  let text = '';
   for (const policy of policySet.domains.values()) {
-    const nodes = new Map<Rule, PolicyNode>();
-    for (const _slice of ruleNodes(policy, nodes)) yield '';
+    const nodes = ruleNodes(policy);
     for (const rule of policy.rules) {
       const { rate, shadowMode, quotaMode } = rule;
       const node = nodes.get(rule);
       const key = `${fullKey(policy, rule, node)}${marksOf(rule, node, policy.plans)}`;
-      yield `${key}: ${limitText(rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
+      text += `${key}: ${limitText(rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
     }
   }
+  return text;
 }
 
 /** Returns what the lines of envoyproxy/ratelimit do not have: ` (then credits)`; '' without any. */
@@ -48,17 +45,15 @@ export function fullKey(policy: CompiledPolicy, rule: Rule, node: PolicyNode | u
   return policyStatName(policy.domain, node?.path() ?? [], policy.secretKeys) + rule.statSuffix;
 }
 
-/** Adds the node of every rule to `nodes`, in slices. */
-export function* ruleNodes(policy: CompiledPolicy, nodes: Map<Rule, PolicyNode>): Generator<void> {
+/** Returns the node of every rule. */
+export function ruleNodes(policy: CompiledPolicy): ReadonlyMap<Rule, PolicyNode> {
+  const nodes = new Map<Rule, PolicyNode>();
   const open = [policy.root];
-  let looked = 0;
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     for (const rule of node.rules) nodes.set(rule, node);
-    for (const child of node.children()) {
-      open.push(child);
-      if (++looked % SLICE === 0) yield;
-    }
+    for (const child of node.children()) open.push(child);
   }
+  return nodes;
 }
 
 /** Returns the limit as text. The reference gives an unlimited rule the unit UNKNOWN. */

@@ -1,5 +1,4 @@
 import { redactSecrets, type SecretKeyLookup } from '../../admin/top/redact-secrets.js';
-import type { Sample } from '../../telemetry/family.js';
 import { seriesText } from '../../telemetry/family.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { KNOWN_DOMAIN } from '../../telemetry/label-meanings.js';
@@ -14,9 +13,10 @@ function mostRequested(used: readonly TopRow[], denied: readonly TopRow[], most:
   return [...rows.values()].sort((one, other) => requested(other) - requested(one)).slice(0, most);
 }
 
-function* samplesOf(top: TopBuckets, secretKeys: SecretKeyLookup, most: number): Generator<Sample | ''> {
-  const used = yield* top.rank('used', { of: 'minute' }, most);
-  const denied = yield* top.rank('denied', { of: 'minute' }, most);
+/** Returns the ratio of each series. */
+function usedRatios(top: TopBuckets, secretKeys: SecretKeyLookup, most: number): ReadonlyMap<string, number> {
+  const used = top.rank('used', { of: 'minute' }, most);
+  const denied = top.rank('denied', { of: 'minute' }, most);
   // Shortened strings may be equal.
   const ratios = new Map<string, number>();
   for (const { about } of mostRequested(used, denied, most)) {
@@ -26,9 +26,8 @@ function* samplesOf(top: TopBuckets, secretKeys: SecretKeyLookup, most: number):
     const bucket = shown.map(({ key, value }) => `${key}=${value}`).join(' ');
     const series = seriesText(NAME, { domain, rule, bucket });
     ratios.set(series, Math.max(usedRatio, ratios.get(series) ?? 0));
-    if (ratios.size % 32 === 0) yield '';
   }
-  yield* ratios;
+  return ratios;
 }
 
 /** The buckets that {@link exposeUsedRatio} shows. */
@@ -63,6 +62,9 @@ export function exposeUsedRatio(
           'The entries of the bucket, as `key=value`; secrets are redacted, and long values are shortened.',
       },
     },
-    samples: () => (top === undefined || most === 0 ? [] : samplesOf(top, secretKeys, most)),
+    eachSample(take) {
+      if (top === undefined || most === 0) return;
+      for (const [series, ratio] of usedRatios(top, secretKeys, most)) take(series, ratio);
+    },
   });
 }

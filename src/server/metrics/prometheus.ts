@@ -2,8 +2,9 @@ import { formatProblem } from '../../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
 import { guardedViews } from '../../http/cross-site.js';
-import { type HttpOptions, listenHttp } from '../../http/http.js';
-import type { TextView } from '../../http/views/text-view.js';
+import { listenHttp } from '../../http/http.js';
+import type { OutgoingTexts } from '../../http/outgoing-texts.js';
+import type { TextView } from '../../http/text-view.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
@@ -90,7 +91,7 @@ function parseListenAddress(address: string): { host: string; port: number } | u
 export async function listenPrometheus(
   settings: Settings,
   metrics: TextView,
-  sending: Pick<HttpOptions, 'outgoingTexts' | 'slices'>,
+  outgoingTexts: OutgoingTexts,
   onError: (error: unknown) => void,
   closers: Closers,
 ): Promise<string | undefined> {
@@ -110,7 +111,7 @@ export async function listenPrometheus(
   }
   const { host, port } = address;
   const endpoints = guardedViews(host, [metricsEndpoint(path, metrics)]);
-  const listener = await listenHttp(host, port, { endpoints, ...sending, onError }).catch(
+  const listener = await listenHttp(host, port, { endpoints, outgoingTexts, onError }).catch(
     (error: unknown) => {
       throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);
     },

@@ -1,4 +1,3 @@
-import type { ViewSlices } from '../../http/views/view-slices.js';
 import { MAX_TIMER_MS } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -13,18 +12,13 @@ export interface StatsSinksOptions {
   readonly settings: Settings;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Runs the work that sends statistics, in slices. */
-  readonly slices: ViewSlices;
 }
 
 /**
  * Sends the reference's statistics of this process to statsd and dogstatsd, if the settings enable them. Closing
  * `closers` sends the last values.
  */
-export function openStatsSinks(
-  { settings, metrics, log, slices }: StatsSinksOptions,
-  closers: Closers,
-): void {
+export function openStatsSinks({ settings, metrics, log }: StatsSinksOptions, closers: Closers): void {
   if (settings.disableStats) return;
   const sinkLog: SinkLog = (level, message) => log[level](message);
   const where = {
@@ -39,12 +33,7 @@ export function openStatsSinks(
     sinks.push(new DogStatsdUdp({ ...where, mogrifiers: settings.dogStatsdMogrifierTable }));
   if (sinks.length === 0) return;
   const intervalMs = Math.min(Math.max(settings.statsFlushInterval / 1000, 1), MAX_TIMER_MS);
-  const flusher = new StatsFlusher({
-    stats: metrics.reference,
-    sinks,
-    intervalMs,
-    inSlices: (steps) => slices.run(steps),
-  });
+  const flusher = new StatsFlusher({ stats: metrics.reference, sinks, intervalMs });
   metrics.exposeSinks(() => sinks);
   closers.add(() => flusher.close());
 }

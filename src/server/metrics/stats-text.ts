@@ -1,40 +1,35 @@
-import { sortedIndexes } from '../../http/views/sorted-indexes.js';
-import type { ViewSteps } from '../../http/views/view-slices.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReferenceStats } from '../../telemetry/reference/reference-stats.js';
-
-/** Number of statistics that are read in one slice. */
-const NAMES_PER_SLICE = 64;
 
 /** Returns the statistics of one process, with the reference's names, as metric families that can be aggregated. */
 export function statFamilies(stats: ReferenceStats): readonly Family[] {
   return [
-    { name: 'counters', help: '', type: 'counter', aggregator: 'sum', samples: () => stats.counters() },
-    { name: 'gauges', help: '', type: 'gauge', aggregator: 'sum', samples: () => stats.gauges() },
+    {
+      name: 'counters',
+      help: '',
+      type: 'counter',
+      aggregator: 'sum',
+      eachSample: (take) => stats.eachCounter(take),
+    },
+    {
+      name: 'gauges',
+      help: '',
+      type: 'gauge',
+      aggregator: 'sum',
+      eachSample(take) {
+        for (const [name, value] of stats.gauges()) take(name, value);
+      },
+    },
   ];
 }
 
 /** Returns the text of `/stats`: lines of `name: value`, sorted by name. Values with the same name are added up. */
-export function* statsText(families: Iterable<Family>): ViewSteps<string, void> {
-  const names: string[] = [];
-  const values: number[] = [];
+export function statsText(families: Iterable<Family>): string {
+  const sums = new Map<string, number>();
   for (const family of families) {
-    for (const sample of family.samples()) {
-      if (sample === '') {
-        yield '';
-        continue;
-      }
-      names.push(sample[0]);
-      values.push(sample[1]);
-      if (names.length % NAMES_PER_SLICE === 0) yield '';
-    }
+    family.eachSample((name, value) => sums.set(name, (sums.get(name) ?? 0) + value));
   }
-  const order = yield* sortedIndexes(names);
-  for (let at = 0; at < order.length; ) {
-    const name = names[order[at] as number] as string;
-    let sum = 0;
-    for (; at < order.length && names[order[at] as number] === name; at++)
-      sum += values[order[at] as number] as number;
-    yield `${name}: ${sum}\n`;
-  }
+  let text = '';
+  for (const name of [...sums.keys()].sort()) text += `${name}: ${sums.get(name)}\n`;
+  return text;
 }

@@ -4,7 +4,6 @@ import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { dump } from '../../config/show/dump.js';
 import { dumpJson } from '../../config/show/dump-json.js';
 import { dumpTree } from '../../config/show/dump-tree.js';
-import { jsonText, LazyList, LazyObject } from '../../config/show/json-text.js';
 import {
   type HttpAnswer,
   type HttpEndpoint,
@@ -13,8 +12,7 @@ import {
   TEXT_TYPE,
   text,
 } from '../../http/http.js';
-import { TextView } from '../../http/views/text-view.js';
-import type { ViewSlices, ViewSteps } from '../../http/views/view-slices.js';
+import { type RenderQueue, TextView } from '../../http/text-view.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
@@ -22,33 +20,32 @@ import { phaseAt } from '../../policy/rule.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
 
-/** Returns the policy part of `/healthcheck?detail`, for {@link jsonText}. */
-function policyDetail(policies: ShownPolicies, clock: Clock): LazyObject {
+/** Returns the policy part of `/healthcheck?detail`. */
+function policyDetail(policies: ShownPolicies, clock: Clock): object {
   const errors = policies.errors();
-  return new LazyObject({
+  return {
     // Without any valid policy so far, no version exists.
     version: policies.current()?.version ?? 'none',
-    domains: new LazyList(domainDetails(policies, clock)),
+    domains: domainDetails(policies, clock),
     // `error` while an older version is in effect because the current files are invalid.
     lastReload: errors.length === 0 ? 'ok' : 'error',
     errors,
-  });
+  };
 }
 
-/** Yields each domain of the policy files, sorted. A domain that is not in effect has no `phase`. */
-function* domainDetails(
+/** Returns each domain of the policy files, sorted. A domain that is not in effect has no `phase`. */
+function domainDetails(
   policies: ShownPolicies,
   clock: Clock,
-): Generator<DomainStatus & { readonly phase?: string }> {
+): readonly (DomainStatus & { readonly phase?: string })[] {
   const current = policies.current();
-  for (const status of policies.domains()) {
-    const inForce = current?.domains.get(status.domain);
-    if (inForce === undefined) yield status;
-    else {
-      const { domain, files, state } = status;
-      yield { domain, files, state, phase: phaseAt(inForce.phase, clock.wallMicros()) };
-    }
-  }
+  return policies.domains().map((status) => {
+    const { domain, files, state } = status;
+    const inForce = current?.domains.get(domain);
+    return inForce === undefined
+      ? status
+      : { domain, files, state, phase: phaseAt(inForce.phase, clock.wallMicros()) };
+  });
 }
 
 /** Returns the domains in effect with their current phases. */
@@ -66,7 +63,7 @@ export function domainPhases(
 /** Data that the endpoints on PORT show. */
 export interface PublicSource {
   readonly clock: Clock;
-  readonly slices: ViewSlices;
+  readonly queue: RenderQueue;
   readonly policies: ShownPolicies;
   readonly metrics: TextView;
   health(): HealthVerdict;
@@ -76,8 +73,8 @@ export interface PublicSource {
 /** Returns the endpoints on PORT. */
 export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
   const { clock, policies } = source;
-  const detail = new TextView(source.slices, () =>
-    jsonLines(new LazyObject({ ...source.detail(), policy: policyDetail(policies, clock) })),
+  const detail = new TextView(source.queue, () =>
+    jsonText({ ...source.detail(), policy: policyDetail(policies, clock) }),
   );
   return [
     {
@@ -114,10 +111,10 @@ export function metricsEndpoint(path: string, metrics: TextView): HttpEndpoint {
 /** Data that the endpoints on DEBUG_PORT show. */
 export interface DebugSource {
   readonly clock: Clock;
-  readonly slices: ViewSlices;
+  readonly queue: RenderQueue;
   readonly policies: ShownPolicies;
   /** Statistics with the reference's names, as lines of `name: value`. */
-  stats?(): ViewSteps<string, void>;
+  stats(): Promise<string>;
   /** Endpoints for operators. */
   readonly administration: readonly HttpEndpoint[];
   /** Returns the page for browsers at `/`. */
@@ -127,23 +124,24 @@ export interface DebugSource {
 /** Returns the endpoints on DEBUG_PORT. */
 export function debugEndpoints({
   clock,
-  slices,
+  queue,
   policies,
   stats,
   administration,
   page,
 }: DebugSource): readonly HttpEndpoint[] {
-  const view = (pieces: (inForce: PolicySet) => Generator<string>): TextView =>
-    new TextView(slices, function* () {
+  const view = (render: (inForce: PolicySet) => string): TextView =>
+    new TextView(queue, () => {
       const inForce = policies.current();
-      if (inForce !== undefined) yield* pieces(inForce);
+      return inForce === undefined ? '' : render(inForce);
     });
   const lines = view((inForce) => dump(inForce));
   const tree = view((inForce) => dumpTree(inForce, clock.wallMicros()));
-  const asJson = new TextView(slices, () =>
-    withLineEnd(dumpJson(policies.current(), policies.domains(), policies.errors(), clock.wallMicros())),
+  const asJson = new TextView(queue, () =>
+    jsonText(dumpJson(policies.current(), policies.domains(), policies.errors(), clock.wallMicros())),
   );
-  const endpoints: HttpEndpoint[] = [
+  const statistics = new TextView(queue, stats);
+  const endpoints: readonly HttpEndpoint[] = [
     {
       path: '/rlconfig',
       help: 'the policies in effect, one line for each rule; ?format=json or ?format=tree shows complete policies',
@@ -160,16 +158,13 @@ export function debugEndpoints({
         }
       },
     },
-  ];
-  if (stats !== undefined) {
-    const view = new TextView(slices, stats);
-    endpoints.push({
+    {
       path: '/stats',
       help: 'statistics with the names that envoyproxy/ratelimit uses',
-      answer: async () => ({ status: 200, contentType: TEXT_TYPE, body: await view.text() }),
-    });
-  }
-  endpoints.push(...administration);
+      answer: async () => ({ status: 200, contentType: TEXT_TYPE, body: await statistics.text() }),
+    },
+    ...administration,
+  ];
   const first: HttpEndpoint = {
     path: '/',
     help: 'this list; browsers get a web page',
@@ -189,13 +184,8 @@ function wantsPage({ accept = '' }: HttpHead['headers']): boolean {
   return /(?:^|[\s,])text\/html(?:[\s;,]|$)/i.test(accept);
 }
 
-function jsonLines(value: LazyObject): Generator<string> {
-  return withLineEnd(jsonText(value));
-}
-
-function* withLineEnd(pieces: Generator<string>): Generator<string> {
-  yield* pieces;
-  yield '\n';
+function jsonText(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 /** Returns one line per endpoint, sorted by path. */

@@ -6,9 +6,8 @@ import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
 import { guardedViews, isLoopbackHost } from '../../http/cross-site.js';
 import { type HttpListener, type HttpOptions, listenHttp } from '../../http/http.js';
-import { OutgoingTexts } from '../../http/views/outgoing-texts.js';
-import { TextView } from '../../http/views/text-view.js';
-import type { ViewSlices, ViewSteps } from '../../http/views/view-slices.js';
+import { OutgoingTexts } from '../../http/outgoing-texts.js';
+import { RenderQueue, TextView } from '../../http/text-view.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
 import { listenPrometheus } from '../metrics/prometheus.js';
@@ -24,12 +23,10 @@ export interface HttpFrontOptions {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly policies: LoadingPolicyProvider;
-  /** Renders long texts in slices. */
-  readonly slices: ViewSlices;
   /** Metrics in Prometheus' text format. */
-  metrics(): ViewSteps<string, void>;
+  metrics(): Promise<Buffer>;
   /** Statistics under the reference's names, for `/stats`. */
-  stats(): ViewSteps<string, void>;
+  stats(): Promise<string>;
   /** Fast, because probes call it often. */
   health(): HealthVerdict;
   detail(): HealthDetail;
@@ -59,8 +56,9 @@ export interface HttpFront {
 
 /** Opens the HTTP and debug ports. Rejects with {@link StartError}. */
 export async function openHttpFront(options: HttpFrontOptions, closers: Closers): Promise<HttpFront> {
-  const { settings, policies, clock, slices, onError } = options;
+  const { settings, policies, clock, onError } = options;
   const outgoingTexts = new OutgoingTexts();
+  const queue = new RenderQueue();
   const open = async (
     what: string,
     host: string,
@@ -73,7 +71,6 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
       ...http,
       endpoints,
       outgoingTexts,
-      slices,
       onError,
     }).catch((error: unknown) => {
       throw listenError(what, formatHostPort(host, port), variables, error);
@@ -82,7 +79,6 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     return listener;
   };
   const { debugHost, debugPort, host, port } = settings;
-  const stats = (): ViewSteps<string, void> => options.stats();
   const { debugFiles, ...told } = options.access;
   const access = new DebugPortAccess({
     ...told,
@@ -91,16 +87,23 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     tokens: debugFiles.tokens,
     monotonicMicros: () => clock.monotonicMicros(),
   });
-  const administration = options.administration.map((one) => adminEndpoint(one, access, slices));
-  const forDebug = debugEndpoints({ clock, slices, policies, stats, administration, page: pageAnswer });
+  const administration = options.administration.map((one) => adminEndpoint(one, access));
+  const forDebug = debugEndpoints({
+    clock,
+    queue,
+    policies,
+    stats: () => options.stats(),
+    administration,
+    page: pageAnswer,
+  });
   // The debug port opens first, so that it is available before the service counts as started.
   const debug = await open('the debug endpoints', debugHost, debugPort, 'DEBUG_HOST, DEBUG_PORT', {
     endpoints: forDebug,
     tls: debugFiles.tls,
     notFound: (path) => debugNotFound(path, forDebug),
   });
-  const metrics = new TextView(slices, () => options.metrics());
-  const prometheus = await listenPrometheus(settings, metrics, { outgoingTexts, slices }, onError, closers);
+  const metrics = new TextView(queue, () => options.metrics());
+  const prometheus = await listenPrometheus(settings, metrics, outgoingTexts, onError, closers);
   const forJson = jsonEndpoint({
     decide: options.decide,
     bounds: requestBounds(settings),
@@ -112,7 +115,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     endpoints: [
       ...publicEndpoints({
         clock,
-        slices,
+        queue,
         policies,
         metrics,
         health: () => options.health(),

@@ -3,7 +3,7 @@ import type { AdminAnswer } from '../../admin/admin-endpoint.js';
 import type { TopRequest } from '../../admin/top/top-request.js';
 import type { RateLimitRequest, RateLimitResponse } from '../../codec/messages.js';
 import type { Refusal } from '../../service/refusal.js';
-import type { FamilyHead, Sample } from '../../telemetry/family.js';
+import type { FamilyHead } from '../../telemetry/family.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { TopRow, TopSpanSummary } from '../../telemetry/top/top-buckets.js';
@@ -29,6 +29,9 @@ export interface DecideAsk {
 export type DecidedByWorker =
   | { readonly response: RateLimitResponse }
   | { readonly refused: Refusal['kind']; readonly message: string };
+
+/** A sample of a metric: the name with its labels in text format, and the value. */
+export type Sample = readonly [series: string, value: number];
 
 /** Samples of a metric family, or of the statistics of `/stats`. Parts of the same family follow each other. */
 export interface MetricsPart {

@@ -32,7 +32,7 @@ const NO_MEMORY_STATS = { size: 0, bytes: 0, evictions: 0, holdCount: 0, refused
  * `listen` starts the workers, which own the gRPC port and the connections to Redis.
  */
 export function openPrimary(parts: ServerParts): ServerCore {
-  const { settings, version, log, slices, closers } = parts;
+  const { settings, version, log, closers } = parts;
   const metrics = new Metrics({
     maxSeries: settings.metricsMaxSeries,
     version,
@@ -50,18 +50,13 @@ export function openPrimary(parts: ServerParts): ServerCore {
   exposeWorkers(metrics.registry, pool);
   // This process counts policy loads only. Each worker sends the statistics of its decisions.
   exposeReference(settings, metrics, log);
-  openStatsSinks({ settings, metrics, log, slices }, closers);
+  openStatsSinks({ settings, metrics, log }, closers);
   let draining = false;
   return {
     metrics,
     failed,
-    *metricsText() {
-      const own = yield* metrics.registry.read();
-      yield* familiesText(yield* pool.metrics(own));
-    },
-    *statsText() {
-      yield* statsText(yield* pool.stats(statFamilies(metrics.reference)));
-    },
+    metricsText: async () => familiesText(await pool.metrics(await metrics.registry.read())),
+    statsText: async () => statsText(await pool.stats(statFamilies(metrics.reference))),
     health: () => healthOf(pool, draining),
     nodes: () => knownHealth(pool.workers).map(({ redis }) => redis),
     detail: () => detailOf(pool),
@@ -101,7 +96,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
 
 /** Opens the workers, which get changed policies and certificates from now on. */
 function openWorkers(
-  { settings, version, terminal, entry, log, policies, tls, slices, closers }: ServerParts,
+  { settings, version, terminal, entry, log, policies, tls, closers }: ServerParts,
   onGivenUp: (error: StartError) => void,
   metrics: Metrics,
 ): WorkerPool {
@@ -116,7 +111,6 @@ function openWorkers(
     entry,
     scheduling: settings.workerScheduling,
     log,
-    slices,
     onGivenUp,
     onUnanswered: (question, caller, error) => {
       auditUnanswered(log, question, caller, error, policies.current(), metrics.adminCalls);

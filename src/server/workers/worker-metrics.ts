@@ -1,32 +1,26 @@
-import type { Family, FamilyHead, Sample } from '../../telemetry/family.js';
-import type { ReadSteps } from '../../telemetry/family-registry.js';
-import type { MetricsPart } from './calls.js';
+import type { Family, FamilyHead, TakeSample } from '../../telemetry/family.js';
+import type { MetricsPart, Sample } from './calls.js';
 
 /** Maximum number of samples in a part. */
-const SAMPLES_PER_PART = 64;
+const SAMPLES_PER_PART = 1000;
 
 /** Sends families in parts. `sendPart` resolves once a part is sent. */
-export function* sendFamilies(
+export async function sendFamilies(
   of: MetricsPart['of'],
   families: Iterable<Family>,
   sendPart: (part: MetricsPart) => Promise<void>,
-): ReadSteps<void> {
+): Promise<void> {
   for (const family of families) {
     const { name, help, type, aggregator } = family;
     const head = { name, help, type, aggregator };
-    let samples: Sample[] = [];
-    for (const sample of family.samples()) {
-      if (sample === '') {
-        yield '';
-        continue;
-      }
-      samples.push(sample);
-      if (samples.length < SAMPLES_PER_PART) continue;
-      yield sendPart({ of, family: head, samples });
-      samples = [];
-    }
+    const samples: Sample[] = [];
+    family.eachSample((series, value) => samples.push([series, value]));
     // Families without samples are sent, too, for their names and help texts.
-    yield sendPart({ of, family: head, samples });
+    let at = 0;
+    do {
+      await sendPart({ of, family: head, samples: samples.slice(at, at + SAMPLES_PER_PART) });
+      at += SAMPLES_PER_PART;
+    } while (at < samples.length);
   }
 }
 
@@ -49,8 +43,8 @@ class WorkerFamily implements Family {
     this.#parts.push(samples);
   }
 
-  *samples(): Generator<Sample> {
-    for (const part of this.#parts) yield* part;
+  eachSample(take: TakeSample): void {
+    for (const part of this.#parts) for (const [series, value] of part) take(series, value);
   }
 }
 

@@ -3,11 +3,9 @@ import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
 import type { TopReport, TopRequest } from '../../admin/top/top-request.js';
 import type { RateLimitResponse } from '../../codec/messages.js';
-import type { ViewSlices } from '../../http/views/view-slices.js';
 import { expectState } from '../../invariant.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
-import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
 import { AggregatedMetrics } from './aggregated-metrics.js';
@@ -33,8 +31,6 @@ export interface WorkerPoolOptions {
   /** Distribution of connections; see docs/operate/workers.md. */
   readonly scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   readonly log: Logger;
-  /** Adds up metrics in slices. */
-  readonly slices: ViewSlices;
   /** Called if no worker reached Redis in time. */
   onGivenUp(error: StartError): void;
   readonly onUnanswered: OnUnanswered;
@@ -63,8 +59,8 @@ export class WorkerPool {
   silentKilled = 0;
   readonly #options: WorkerPoolOptions;
   readonly #slots: WorkerSlot[];
-  readonly #aggregatedMetrics: AggregatedMetrics;
-  readonly #aggregatedStats: AggregatedMetrics;
+  readonly #aggregatedMetrics = new AggregatedMetrics();
+  readonly #aggregatedStats = new AggregatedMetrics();
   readonly #calls = new CallClient();
   readonly #decisions: ForwardedDecisions;
   readonly #connections = new ConnectionDispatcher();
@@ -79,8 +75,6 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#aggregatedMetrics = new AggregatedMetrics(options.slices);
-    this.#aggregatedStats = new AggregatedMetrics(options.slices);
     this.#decisions = new ForwardedDecisions(this.#calls, options.decisionTimeoutMs);
     this.#slots = Array.from({ length: options.count }, emptySlot);
     this.#watchdog = new WorkerWatchdog({
@@ -142,15 +136,15 @@ export class WorkerPool {
   }
 
   /** Returns the sum of the metrics of all processes, including `own`. */
-  *metrics(own: readonly Family[]): ReadSteps<readonly Family[]> {
-    yield this.#collectAllMetrics();
-    return yield* this.#aggregatedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.metrics)]);
+  async metrics(own: readonly Family[]): Promise<readonly Family[]> {
+    await this.#collectAllMetrics();
+    return this.#aggregatedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.metrics)]);
   }
 
   /** Returns the sum of the statistics of all processes, including `own`. */
-  *stats(own: readonly Family[]): ReadSteps<readonly Family[]> {
-    yield this.#collectAllMetrics();
-    return yield* this.#aggregatedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.stats)]);
+  async stats(own: readonly Family[]): Promise<readonly Family[]> {
+    await this.#collectAllMetrics();
+    return this.#aggregatedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.stats)]);
   }
 
   /** Decides a request in a worker that serves. During a drain, a worker that can reach its store decides. */
@@ -339,8 +333,8 @@ export class WorkerPool {
     slot.health = undefined;
     slot.unacknowledgedSlices = 0;
     this.#onSliceAcknowledged?.();
-    void this.#aggregatedMetrics.keep(slot.metrics.metrics);
-    void this.#aggregatedStats.keep(slot.metrics.stats);
+    this.#aggregatedMetrics.keep(slot.metrics.metrics);
+    this.#aggregatedStats.keep(slot.metrics.stats);
     slot.metrics = new WorkerMetrics();
     this.#onStarted?.(new StartError([`a worker process ended while starting (${how})`]));
     if (this.#closing) return;

@@ -1,14 +1,12 @@
 import cluster from 'node:cluster';
-import { type TopRequest, topSteps } from '../../admin/top/top-request.js';
+import { reportTop, type TopRequest } from '../../admin/top/top-request.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { TlsSource } from '../../h2/tls-material.js';
-import { ViewSlices } from '../../http/views/view-slices.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Closers } from '../../runtime/closers.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
-import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { TopSpanSummary } from '../../telemetry/top/top-buckets.js';
@@ -55,13 +53,12 @@ class Worker {
   readonly #policies: ReceivedPolicyProvider;
   readonly #tls: ReceivedTls | undefined;
   readonly #service: GrpcService;
-  readonly #slices = new ViewSlices();
   readonly #handlers: CallHandlers = {
     decide: (ask, _sendPart, delayMicros) => this.#decide(ask, delayMicros),
     administer: ({ question, caller }) => this.#service.administer(question, caller),
     top: (ask, sendPart) => this.#sendTop(ask, sendPart),
     rates: (_ask, sendPart) => this.#sendRates(sendPart),
-    metrics: (_ask, sendPart) => this.#slices.run(this.#sendMetrics(sendPart)),
+    metrics: (_ask, sendPart) => this.#sendMetrics(sendPart),
   };
   #pendingDecisions = 0;
   #lastDecided = false;
@@ -83,7 +80,6 @@ class Worker {
         log,
         output,
         worker: cluster.worker?.id,
-        slices: this.#slices,
       },
       closers,
     );
@@ -131,17 +127,17 @@ class Worker {
     return { refused: decided.kind, message: decided.message };
   }
 
-  *#sendMetrics(sendPart: SendPart<'metrics'>): ReadSteps<null> {
+  async #sendMetrics(sendPart: SendPart<'metrics'>): Promise<null> {
     const { registry, reference } = this.#service.metrics;
-    yield* sendFamilies('metrics', yield* registry.read(), sendPart);
-    yield* sendFamilies('stats', statFamilies(reference), sendPart);
+    await sendFamilies('metrics', await registry.read(), sendPart);
+    await sendFamilies('stats', statFamilies(reference), sendPart);
     return null;
   }
 
   async #sendTop(ask: TopRequest, sendPart: SendPart<'top'>): Promise<TopSpanSummary | undefined> {
     const { top } = this.#service;
     if (top === undefined) return undefined;
-    const { rows, about } = await this.#slices.run(topSteps(top, ask));
+    const { rows, about } = reportTop(top, ask);
     await sendRows(rows, sendPart);
     return about;
   }
@@ -149,9 +145,7 @@ class Worker {
   /** Sends the decisions since the previous call, and the current latency of Redis. */
   async #sendRates(sendPart: SendPart<'rates'>): Promise<FailureCounts> {
     const rows: RateCounts[] = [];
-    await this.#slices.run<RateCounts, void>(this.#service.metrics.takeNewDecisions(), (row) =>
-      rows.push(row),
-    );
+    this.#service.metrics.takeNewDecisions((row) => rows.push(row));
     await sendRows(rows, sendPart);
     send({ kind: 'health', health: this.#health() });
     return this.#service.metrics.takeNewFailures();

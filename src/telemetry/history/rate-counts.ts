@@ -20,23 +20,22 @@ export interface CounterSlots {
   readonly reported: number;
 }
 
-/** Number of series that are read in one slice. */
-const SERIES_PER_SLICE = 256;
-
 /**
- * Yields what `counts` have counted since the previous call, without unchanged series. '' is a pause. Only one reader
- * may call it, because each count is reported once.
+ * Passes what `counts` have counted since the previous call to `take`, without unchanged series. Only one reader may
+ * call it, because each count is reported once.
  */
-export function* takeNewCounts(counts: BoundedCounters, slots: CounterSlots): Generator<RateCounts | ''> {
+export function takeNewCounts(
+  counts: BoundedCounters,
+  slots: CounterSlots,
+  take: (counts: RateCounts) => void,
+): void {
   const { reported } = slots;
-  let seen = 0;
-  for (const [domain, rule, values] of counts.mutableEntries()) {
-    if (++seen % SERIES_PER_SLICE === 0) yield '';
+  counts.forEachMutable((domain, rule, values) => {
     const ok = increase(values, slots.ok, reported);
     const denied = increase(values, slots.denied, reported + 1);
     const would = increase(values, slots.would, reported + 2);
-    if (ok + denied > 0) yield { domain, rule, ok, denied, would };
-  }
+    if (ok + denied > 0) take({ domain, rule, ok, denied, would });
+  });
 }
 
 /** Returns the increase of a value since it was last reported, and marks it as reported. */

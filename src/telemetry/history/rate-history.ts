@@ -60,9 +60,11 @@ class Ring<Column extends string> {
 
   /** Returns the sums of the `steps` steps up to and including `end`. */
   sum(end: number, steps: number): Record<Column, number> {
+    const first = Math.max(0, end - steps + 1, this.last - STEPS + 1);
+    const last = Math.min(end, this.last);
     return this.#byColumn((column) => {
       let sum = 0;
-      for (let step = end - steps + 1; step <= end; step++) sum += this.#at(column, step);
+      for (let step = first; step <= last; step++) sum += this.#counts[column * STEPS + (step % STEPS)] ?? 0;
       return sum;
     });
   }
@@ -96,9 +98,6 @@ class Ring<Column extends string> {
 /** Bytes of the counts of one rule, and of all rules together. */
 export const RING_BYTES = COLUMNS.length * STEPS * Float32Array.BYTES_PER_ELEMENT;
 export const ALL_RING_BYTES = ALL_COLUMNS.length * STEPS * Float32Array.BYTES_PER_ELEMENT;
-
-/** Number of rules that {@link RateHistory.sums} reads in one slice. */
-const RULES_PER_SLICE = 8;
 
 /**
  * Number of allowed and denied descriptors in each step of the last hour, of all rules together and of each of up to
@@ -161,19 +160,19 @@ export class RateHistory {
     return ring?.rows(this.#step, Math.min(STEPS - 1, this.#step));
   }
 
-  /** Yields the sums of each rule. '' is a pause. Rules that are added during the iteration may be missing. */
-  *sums(): Generator<RuleCounts | ''> {
-    let seen = 0;
+  /** Returns the sums of each rule with counts. */
+  sums(): RuleCounts[] {
+    const sums: RuleCounts[] = [];
+    const end = this.#step - 1;
     for (const [domain, rules] of this.#byDomain) {
       for (const [rule, ring] of rules) {
-        const end = this.#step - 1;
         const hour = ring.sum(end, STEPS - 1);
         if (hour.ok + hour.denied > 0) {
-          yield { domain, rule, minute: ring.sum(end, STEPS_PER_MINUTE), hour };
+          sums.push({ domain, rule, minute: ring.sum(end, STEPS_PER_MINUTE), hour });
         }
-        if (++seen % RULES_PER_SLICE === 0) yield '';
       }
     }
+    return sums;
   }
 
   #findOrAddRing(domain: string, rule: string): Ring<keyof StepCounts> | undefined {

@@ -1,5 +1,4 @@
-import { type Family, type Sample as ShownSample, seriesText } from '../family.js';
-import type { ReadSteps } from '../family-registry.js';
+import { type Family, seriesText, type TakeSample } from '../family.js';
 import type { ReferenceStats } from '../reference/reference-stats.js';
 import type { StatSeries } from '../reference/stat-series.js';
 import { escapeMetricName, type MappedStat, type Mapper } from './mapper.js';
@@ -8,9 +7,6 @@ import { createObserver, type Observer } from './observers.js';
 const HELP = 'An envoyproxy/ratelimit statistic, converted by the statsd_exporter mapping.';
 
 type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
-
-/** Number of series or samples that are read in one slice. */
-const SLICE = 32;
 
 /** One series of a family. */
 interface Sample {
@@ -47,18 +43,14 @@ class MappedFamily implements Family {
   }
 
   /** Removes samples that no statistic adds to any more. */
-  *endReading(reading: number): ReadSteps<void> {
-    let looked = 0;
-    for (const [key, sample] of this.bySeries) {
-      if (sample.reading !== reading) this.bySeries.delete(key);
-      if (++looked % SLICE === 0) yield '';
-    }
+  endReading(reading: number): void {
+    for (const [key, sample] of this.bySeries) if (sample.reading !== reading) this.bySeries.delete(key);
   }
 
-  *samples(): Generator<ShownSample> {
-    for (const { series, value } of this.bySeries.values()) yield [series, value];
+  eachSample(take: TakeSample): void {
+    for (const { series, value } of this.bySeries.values()) take(series, value);
     for (const { labels, of } of this.observers.values()) {
-      if (!of.isEmpty) yield* of.samples(this.name, labels);
+      if (!of.isEmpty) of.eachSample(this.name, labels, take);
     }
   }
 }
@@ -102,11 +94,9 @@ export class MappedMetrics {
   }
 
   /** Returns all families with samples and their current values. The samples are valid until the next reading. */
-  *families(): ReadSteps<readonly Family[]> {
+  families(): readonly Family[] {
     this.#reading++;
-    let looked = 0;
     for (const series of this.#options.stats.series()) {
-      if (++looked % SLICE === 0) yield '';
       const { values } = series;
       for (let at = 0; at < values.length; at++) {
         const value = values[at] as number;
@@ -114,7 +104,7 @@ export class MappedMetrics {
       }
     }
     for (const [name, value] of this.#options.stats.gauges()) this.#set(this.#gauge(name), value);
-    for (const family of this.#families.values()) yield* family.endReading(this.#reading);
+    for (const family of this.#families.values()) family.endReading(this.#reading);
     return [...this.#families.values()].filter(({ isEmpty }) => !isEmpty);
   }
 

@@ -1,5 +1,5 @@
 import { BucketCounts } from '../duration-histogram.js';
-import { type Sample, seriesText } from '../family.js';
+import { seriesText, type TakeSample } from '../family.js';
 import type { ObserverOptions } from './mapping.js';
 
 /** Durations of one series. */
@@ -7,7 +7,7 @@ export interface Observer {
   /** Whether no duration was observed yet. */
   readonly isEmpty: boolean;
   observe(value: number): void;
-  samples(name: string, labels: Readonly<Record<string, string>>): readonly Sample[];
+  eachSample(name: string, labels: Readonly<Record<string, string>>, take: TakeSample): void;
 }
 
 /** Maximum number of values in an age bucket. Further values are sampled uniformly. */
@@ -65,8 +65,7 @@ class SummaryObserver implements Observer {
     }
   }
 
-  samples(name: string, labels: Readonly<Record<string, string>>): readonly Sample[] {
-    const samples: Sample[] = [];
+  eachSample(name: string, labels: Readonly<Record<string, string>>, take: TakeSample): void {
     if (this.#showsQuantiles) {
       this.#clearExpired();
       const weighted = this.#buckets.flatMap(({ samples, count }) =>
@@ -74,12 +73,11 @@ class SummaryObserver implements Observer {
       );
       weighted.sort((one, other) => one.value - other.value);
       for (const quantile of this.#options.quantiles) {
-        samples.push([seriesText(name, { quantile, ...labels }), quantileOf(weighted, quantile)]);
+        take(seriesText(name, { quantile, ...labels }), quantileOf(weighted, quantile));
       }
     }
-    samples.push([seriesText(`${name}_sum`, labels), this.#sum]);
-    samples.push([seriesText(`${name}_count`, labels), this.#count]);
-    return samples;
+    take(seriesText(`${name}_sum`, labels), this.#sum);
+    take(seriesText(`${name}_count`, labels), this.#count);
   }
 
   #turnNow(): number {

@@ -7,9 +7,6 @@ import { counted, StatSeries } from './stat-series.js';
 
 const RULES = 'ratelimit.service.rate_limit.';
 
-/** Number of series that are read in one slice. */
-const SLICE = 64;
-
 /** Maximum length of a name that callers choose. A longer name counts as `other`. */
 const MAX_CALLER_NAME = 512;
 
@@ -183,15 +180,16 @@ export class ReferenceStats {
     return this.#durations.values();
   }
 
-  /** Yields every series, with the current values of pools. */
-  *series(): Generator<StatSeries> {
-    yield this.#service;
-    for (const { calls } of this.#durations.values()) yield calls;
-    yield* this.#readPools();
-    yield* this.#rules.values();
-    if (this.#otherRule !== undefined) yield this.#otherRule;
-    yield* this.#domains.values();
-    if (this.#otherDomain !== undefined) yield this.#otherDomain;
+  /** Returns every series, with the current values of pools. */
+  series(): readonly StatSeries[] {
+    const series = [this.#service];
+    for (const { calls } of this.#durations.values()) series.push(calls);
+    series.push(...this.#readPools());
+    for (const rule of this.#rules.values()) series.push(rule);
+    if (this.#otherRule !== undefined) series.push(this.#otherRule);
+    for (const domain of this.#domains.values()) series.push(domain);
+    if (this.#otherDomain !== undefined) series.push(this.#otherDomain);
+    return series;
   }
 
   /** Returns the series that may have changed since the previous call. The caller then takes their deltas. */
@@ -203,16 +201,12 @@ export class ReferenceStats {
     return changed;
   }
 
-  /**
-   * Yields every counter with a value. '' is a pause, because many series may have no value: hits of 0 are only a peek.
-   */
-  *counters(): Generator<readonly [name: string, value: number] | ''> {
-    let looked = 0;
+  /** Passes every counter with a value to `take`. */
+  eachCounter(take: (name: string, value: number) => void): void {
     for (const series of this.series()) {
-      if (++looked % SLICE === 0) yield '';
       for (let at = 0; at < series.values.length; at++) {
         const value = series.values[at] as number;
-        if (value !== 0) yield [series.nameAt(at), value];
+        if (value !== 0) take(series.nameAt(at), value);
       }
     }
   }

@@ -3,12 +3,6 @@ import { HeavyHitters, type TrackedKey } from './heavy-hitters.js';
 /** Number of slices that cover a span, including the current one. */
 export const SLICES = 7;
 
-/** A slice at the time of reading. */
-interface SliceSnapshot<About> {
-  readonly floor: number;
-  readonly entries: Iterable<readonly [key: string, counted: TrackedKey<About>]>;
-}
-
 /** Estimated count of a key in a span: from `count` minus `error` to `count`. */
 export interface Estimate<About> {
   /** Undefined if no slice keeps the key. */
@@ -17,8 +11,8 @@ export interface Estimate<About> {
   readonly error: number;
 }
 
-/** Counts in a span. */
-export interface SpanSnapshot<About> {
+/** Counts in a span. They change with the next call that counts. */
+export interface SpanCounts<About> {
   /** Upper bound of the count of an unknown key, and of the error of any estimate. */
   readonly floor: number;
   /** Microseconds that the span covers. */
@@ -26,7 +20,7 @@ export interface SpanSnapshot<About> {
   /** Highest `hitsPerSample` in the span; see {@link SlidingHeavyHitters.add}. */
   readonly hitsPerSample: number;
   /** Slices, newest first. */
-  readonly slices: readonly SliceSnapshot<About>[];
+  readonly slices: readonly HeavyHitters<About>[];
 }
 
 interface Slice<About> {
@@ -91,19 +85,14 @@ export class SlidingHeavyHitters<About> {
     return { about, count, error };
   }
 
-  /** Returns a snapshot of the span. */
-  read(nowMicros: number): SpanSnapshot<About> {
+  /** Returns the counts of the span. */
+  read(nowMicros: number): SpanCounts<About> {
     const slices = [...this.#slices].reverse();
-    const newest = this.#newest;
     return {
       floor: slices.reduce((sum, { hitters }) => sum + hitters.floor, 0),
       coversMicros: nowMicros - (this.#slices[0] as Slice<About>).startMicros,
       hitsPerSample: slices.reduce((most, { hitsPerSample }) => Math.max(most, hitsPerSample), 1),
-      // Older slices no longer change.
-      slices: slices.map(({ hitters }) => ({
-        floor: hitters.floor,
-        entries: hitters === newest.hitters ? [...hitters.kept] : hitters.kept,
-      })),
+      slices: slices.map(({ hitters }) => hitters),
     };
   }
 
@@ -112,19 +101,11 @@ export class SlidingHeavyHitters<About> {
   }
 }
 
-/** Number of keys that are added up in one slice of work. */
-const KEYS_PER_SLICE = 64;
-
-/** Adds up the slices of a span. Returns an estimate of each key that any slice keeps. '' is a pause. */
-export function* estimatesOf<About>({
-  floor,
-  slices,
-}: SpanSnapshot<About>): Generator<'', Map<string, Estimate<About>>> {
+/** Adds up the slices of a span. Returns an estimate of each key that any slice keeps. */
+export function estimatesOf<About>({ floor, slices }: SpanCounts<About>): Map<string, Estimate<About>> {
   const sums = new Map<string, { readonly about: About; count: number; error: number }>();
-  let added = 0;
   for (const slice of slices) {
-    for (const [key, { about, count, error }] of slice.entries) {
-      if (++added % KEYS_PER_SLICE === 0) yield '';
+    for (const [key, { about, count, error }] of slice.kept) {
       const sum = sums.get(key);
       // The count of a key in a slice that does not keep it may be as high as the floor of that slice.
       if (sum === undefined) {

@@ -1,11 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 import { HitSampler } from './hit-sampler.js';
-import {
-  type Estimate,
-  estimatesOf,
-  SlidingHeavyHitters,
-  type SpanSnapshot,
-} from './sliding-heavy-hitters.js';
+import { type Estimate, estimatesOf, SlidingHeavyHitters, type SpanCounts } from './sliding-heavy-hitters.js';
 import { TopK } from './top-k.js';
 
 /** Measure of a bucket: requests that it denied, or hits that it allowed. */
@@ -127,18 +122,18 @@ export class TopBuckets {
 
   /**
    * Returns up to `most` buckets with the highest estimates, in descending order. If fewer buckets have the measure,
-   * the buckets of the other measure follow. '' is a pause.
+   * the buckets of the other measure follow.
    */
-  *rank(by: TopMeasure, filter: TopFilter, most: number): Generator<'', readonly TopRow[]> {
+  rank(by: TopMeasure, filter: TopFilter, most: number): readonly TopRow[] {
     const keys = new Set<string>();
     for (const measure of by === 'denied' ? MEASURES : MEASURES.toReversed()) {
-      if (keys.size < most) yield* this.#addHighest(keys, measure, filter, most);
+      if (keys.size < most) this.#addHighest(keys, measure, filter, most);
     }
-    return yield* this.look(filter.of, [...keys]);
+    return this.look(filter.of, [...keys]);
   }
 
   /** Adds the keys with the highest estimates of one measure, until there are `most`. */
-  *#addHighest(keys: Set<string>, by: TopMeasure, filter: TopFilter, most: number): Generator<''> {
+  #addHighest(keys: Set<string>, by: TopMeasure, filter: TopFilter, most: number): void {
     const { of, domain, rule } = filter;
     const best = new TopK<readonly [key: string, Estimate<BucketDescription>]>(
       most - keys.size,
@@ -146,9 +141,7 @@ export class TopBuckets {
         return other[1].count - one[1].count || (one[0] < other[0] ? -1 : 1);
       },
     );
-    let seen = 0;
-    for (const one of yield* estimatesOf(this.#read(by, of))) {
-      if (++seen % 64 === 0) yield '';
+    for (const one of estimatesOf(this.#read(by, of))) {
       const [key, { about }] = one;
       if (domain !== undefined && about.domain !== domain) continue;
       if ((rule === undefined || about.rule === rule) && !keys.has(key)) best.add(one);
@@ -156,23 +149,20 @@ export class TopBuckets {
     for (const [key] of best.sorted) keys.add(key);
   }
 
-  /** Returns the counts of buckets by their keys, in the same order. '' is a pause. */
-  *look(of: TopSpan, keys: readonly string[]): Generator<'', readonly TopRow[]> {
-    const rows: TopRow[] = [];
-    for (const key of keys) {
+  /** Returns the counts of buckets by their keys, in the same order. */
+  look(of: TopSpan, keys: readonly string[]): readonly TopRow[] {
+    return keys.map((key) => {
       const denied = this.#sketches.denied[of].estimate(key);
       const used = this.#sketches.used[of].estimate(key);
-      rows.push({
+      return {
         key,
         about: used.about ?? denied.about,
         denied: denied.count,
         deniedError: denied.error,
         used: used.count,
         usedError: used.error,
-      });
-      if (rows.length % 32 === 0) yield '';
-    }
-    return rows;
+      };
+    });
   }
 
   about(of: TopSpan): TopSpanSummary {
@@ -185,7 +175,7 @@ export class TopBuckets {
     };
   }
 
-  #read(measure: TopMeasure, of: TopSpan): SpanSnapshot<BucketDescription> {
+  #read(measure: TopMeasure, of: TopSpan): SpanCounts<BucketDescription> {
     return this.#sketches[measure][of].read(this.#options.nowMicros());
   }
 }

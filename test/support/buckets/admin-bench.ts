@@ -1,6 +1,5 @@
 import { BucketAdmin } from '../../../src/admin/buckets/bucket-admin.js';
 import type { BucketAnswer, BucketFailure, BucketQuestion } from '../../../src/admin/buckets/messages.js';
-import { ViewSlices } from '../../../src/http/views/view-slices.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
@@ -77,7 +76,6 @@ export class AdminBench {
         timeoutMicros: 1_000_000,
       },
       clock: this.clock,
-      slices: new ViewSlices(),
       answers: PLAIN_ANSWERS,
       maxLimits: 1000,
       matchWork: new MatchWork(),

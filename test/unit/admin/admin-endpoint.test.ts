@@ -4,7 +4,6 @@ import { type AdminRight, DebugPortAccess } from '../../../src/admin/admin-acces
 import { adminEndpoint, MAX_QUESTION_BYTES } from '../../../src/admin/admin-endpoint.js';
 import { findAdminToken, newAdminToken, readAdminTokens } from '../../../src/admin/admin-tokens.js';
 import { type HttpListener, listenHttp } from '../../../src/http/http.js';
-import { ViewSlices } from '../../../src/http/views/view-slices.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { httpRequest } from '../../support/process/http-client.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
@@ -19,7 +18,6 @@ async function open(debugHost: string, lines?: string, authority?: CertificateAu
   const tokens = readAdminTokens(lines ?? '#');
   if (typeof tokens === 'string') throw new Error(tokens);
   const material = authority && { ...authority.issue('DNS:weir.example'), clientCa: undefined };
-  const slices = new ViewSlices();
   const access = new DebugPortAccess({
     debugHost,
     tls: material !== undefined,
@@ -39,7 +37,7 @@ async function open(debugHost: string, lines?: string, authority?: CertificateAu
     },
   };
   listener = await listenHttp('127.0.0.1', 0, {
-    endpoints: [adminEndpoint(service, access, slices)],
+    endpoints: [adminEndpoint(service, access)],
     ...(material && { tls: { options: { material, clientSan: undefined }, follow: () => {} } }),
     onError: () => {},
   });

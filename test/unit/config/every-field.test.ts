@@ -8,7 +8,6 @@ import { explain, renderExplanation } from '../../../src/config/show/explain.js'
 import { explanationJson } from '../../../src/config/show/explain-json.js';
 import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
-import { textOf } from '../../support/codec/text-of.js';
 import { policyOf, setOf } from '../../support/policy/policies.js';
 import { transferredPolicies } from '../../support/policy/transferred-policies.js';
 
@@ -254,7 +253,7 @@ const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
 };
 
 const json = (set: PolicySet): string =>
-  textOf(
+  JSON.stringify(
     dumpJson(
       set,
       [...set.domains.keys()].map((domain) => ({ domain, state: 'ok', files: ['policy.yaml'] })),
@@ -262,7 +261,7 @@ const json = (set: PolicySet): string =>
       NOW,
     ),
   );
-const tree = (set: PolicySet): string => textOf(dumpTree(set, NOW));
+const tree = (set: PolicySet): string => dumpTree(set, NOW);
 /** Returns the output of weir explain, as text and JSON, for the policies of {@link POLICY_WITH}. */
 const explained = (set: PolicySet): string => {
   const asked = [

@@ -64,7 +64,7 @@ describe('the metrics in the manual', () => {
     };
     const large = { size: 0, bytes: 0 };
     exposeLoad(metrics.registry, () => ({ grpc, large, storeWaitingBytes: 0 }));
-    const shown = labelsIn(await metrics.registry.metrics());
+    const shown = labelsIn(String(await metrics.registry.text()));
     expect(shown.size).toBeGreaterThan(30);
     for (const [name, labels] of shown) {
       expect([name, Object.keys(described.get(name)?.labels ?? {})]).toEqual([name, labels]);

@@ -7,9 +7,8 @@ import {
   listenHttp,
   text,
 } from '../../../src/http/http.js';
-import { OutgoingTexts } from '../../../src/http/views/outgoing-texts.js';
-import { type TextPages, TextView } from '../../../src/http/views/text-view.js';
-import { ViewSlices } from '../../../src/http/views/view-slices.js';
+import { OutgoingTexts } from '../../../src/http/outgoing-texts.js';
+import { RenderQueue, TextView } from '../../../src/http/text-view.js';
 import { waitFor } from '../../support/process/wait-for.js';
 
 const listeners: HttpListener[] = [];
@@ -209,10 +208,9 @@ describe('connections', () => {
     // More bytes than the buffers of a connection hold.
     const LONG = 12_000_000;
     let version = 0;
-    const view = new TextView(new ViewSlices(), function* () {
-      const letter = String.fromCharCode(97 + (version++ % 26));
-      for (let piece = 0; piece < LONG / 1000; piece++) yield letter.repeat(1000);
-    });
+    const view = new TextView(new RenderQueue(), () =>
+      String.fromCharCode(97 + (version++ % 26)).repeat(LONG),
+    );
     const long: HttpEndpoint = {
       path: '/long',
       help: 'is long',
@@ -248,13 +246,12 @@ describe('connections', () => {
   });
 
   test('that read too slowly are closed before all texts exceed the bound', async () => {
-    const pages = Array.from({ length: 200 }, () => Buffer.alloc(64 * 1024, 'x'));
-    const texts: TextPages[] = [];
+    const texts: Buffer[] = [];
     const long: HttpEndpoint = {
       path: '/long',
       help: 'is long',
       answer: () => {
-        const body = { pages, bytes: pages.length * 64 * 1024 };
+        const body = Buffer.alloc(12_000_000, 'x');
         texts.push(body);
         return { status: 200, contentType: 'text/plain', body };
       },
@@ -270,10 +267,10 @@ describe('connections', () => {
     await waitFor(
       'all of the second',
       async () =>
-        (reader.got().startsWith(head) && reader.got().length > (texts[1]?.bytes ?? Infinity)) || undefined,
+        (reader.got().startsWith(head) && reader.got().length > (texts[1]?.length ?? Infinity)) || undefined,
     );
     slow.socket.resume();
     await waitFor('the end of the slow one', async () => slow.closed() || undefined);
-    expect(slow.got().length).toBeLessThan(texts[0]?.bytes ?? 0);
+    expect(slow.got().length).toBeLessThan(texts[0]?.length ?? 0);
   });
 });

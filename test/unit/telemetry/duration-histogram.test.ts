@@ -7,7 +7,7 @@ test('counts a value in the first bucket that contains it, and shows cumulative 
   for (const seconds of [0.05, 0.1, 0.5, 3]) histogram.observe(seconds);
   const registry = new FamilyRegistry();
   registry.addFamily(histogram);
-  expect(await registry.metrics()).toBe(
+  expect(String(await registry.text())).toBe(
     [
       '# HELP h help',
       '# TYPE h histogram',
@@ -24,11 +24,11 @@ test('counts a value in the first bucket that contains it, and shows cumulative 
 test('omits a family with an existing name', async () => {
   const registry = new FamilyRegistry();
   registry.addFamily(new DurationHistogram('h', 'first', [1]));
-  registry.addSource(function* () {
-    yield '';
-    return [new DurationHistogram('h', 'second', [1]), new DurationHistogram('i', 'third', [1])];
-  });
-  const text = await registry.metrics();
+  registry.addSource(() => [
+    new DurationHistogram('h', 'second', [1]),
+    new DurationHistogram('i', 'third', [1]),
+  ]);
+  const text = String(await registry.text());
   expect(text).toContain('# HELP h first');
   expect(text).not.toContain('second');
   expect(text).toContain('# HELP i third');

@@ -4,7 +4,9 @@ import { Metrics } from '../../../src/telemetry/metrics.js';
 const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0 });
 const open = (maxSeries = 100) => new Metrics({ maxSeries, version: '1', memoryStats });
 const linesOf = async (metrics: Metrics, family: string) =>
-  (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith(`${family}{`));
+  String(await metrics.registry.text())
+    .split('\n')
+    .filter((line) => line.startsWith(`${family}{`));
 
 test('forgiven hits are added up for each rule, and rules without any have no series', async () => {
   const metrics = open();
@@ -19,7 +21,9 @@ test('forgiven hits are added up for each rule, and rules without any have no se
 
 describe('holds', () => {
   const everyLine = async (metrics: Metrics) =>
-    (await metrics.registry.metrics()).split('\n').filter((line) => /^weir_hold.*\{/.test(line));
+    String(await metrics.registry.text())
+      .split('\n')
+      .filter((line) => /^weir_hold.*\{/.test(line));
 
   test('are counted by rule when they are placed, settled and released', async () => {
     const metrics = open();
@@ -47,7 +51,7 @@ describe('holds', () => {
     for (const used of uses) metrics.holds.settled('d', 'k', 100, used);
     metrics.holds.settled('d', 'slots', 1, 1);
     const series = 'weir_hold_overshoot_hits';
-    const text = await metrics.registry.metrics();
+    const text = String(await metrics.registry.text());
     expect(text).toContain(`# TYPE ${series} histogram\n`);
     expect(text.split('\n').filter((line) => line.startsWith(series))).toEqual([
       `${series}_bucket{domain="d",rule="k",le="10"} 1`,

@@ -5,7 +5,7 @@ import { exposeProcess } from '../../../src/telemetry/process-metrics.js';
 test('process_* and nodejs_* have the usual names for dashboards, and no others', async () => {
   const registry = new FamilyRegistry();
   exposeProcess(registry);
-  const names = [...(await registry.metrics()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
+  const names = [...String(await registry.text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
   expect(names).toEqual([
     'process_cpu_user_seconds_total',
     'process_cpu_system_seconds_total',

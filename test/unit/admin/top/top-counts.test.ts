@@ -7,7 +7,6 @@ import { TopBuckets, type TopMeasure, type TopRow } from '../../../../src/teleme
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { Decider, type DeciderOptions, descriptor } from '../../../support/policy/decider.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';
-import { resultOf } from '../../../support/steps/result-of.js';
 
 const POLICY = `
 domain: d
@@ -41,7 +40,7 @@ class Bench {
 
   /** Returns the rows with a count. */
   rows(by: TopMeasure): readonly TopRow[] {
-    return resultOf(this.top.rank(by, { of: 'minute' }, 100)).filter((row) => row[by] > 0);
+    return this.top.rank(by, { of: 'minute' }, 100).filter((row) => row[by] > 0);
   }
 
   /** Returns the rows as `rule denied used`, in descending order. */
@@ -166,7 +165,7 @@ describe('weir_bucket_used_ratio', () => {
   ): Promise<readonly string[]> {
     const registry = new FamilyRegistry();
     exposeUsedRatio(registry, { top, secretKeys: () => secretKeys }, most);
-    const text = await registry.metrics();
+    const text = String(await registry.text());
     return text.split('\n').filter((line) => line.startsWith('weir_'));
   }
 

@@ -59,7 +59,9 @@ test('a metric has the age of a missing table, until its rows arrive', async () 
   const registry = new FamilyRegistry();
   exposePlans(registry, { current: () => loaded.policySet, sources: undefined });
   const series = async (): Promise<string[]> =>
-    (await registry.metrics()).split('\n').filter((line) => /^weir_plan_.*age/.test(line));
+    String(await registry.text())
+      .split('\n')
+      .filter((line) => /^weir_plan_.*age/.test(line));
   expect(await series()).toEqual([
     expect.stringMatching(/^weir_plan_source_age_seconds\{source="customers.csv"\} \d/),
   ]);

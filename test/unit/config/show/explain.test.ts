@@ -5,7 +5,6 @@ import { explain, renderExplanation } from '../../../../src/config/show/explain.
 import { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { redactEntries } from '../../../../src/policy/redact.js';
-import { textOf } from '../../../support/codec/text-of.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -221,11 +220,11 @@ descriptors:
 });
 
 test('a dump contains no keys and tenants of the table, and reports a missing domain', () => {
-  const text = textOf(dumpTree(policySet, NOW));
+  const text = dumpTree(policySet, NOW);
   expect(text).toContain('  derive[0]: tenant from api_key: table of 1 API key\n  derive[1]: ');
   expect(text).not.toContain('acme');
   expect(text).not.toContain(hex(SECRET).slice(0, 8));
-  expect(textOf(dumpTree({ domains: new Map(), version: 'v' }, NOW))).toBe('policy version v\nno domains\n');
+  expect(dumpTree({ domains: new Map(), version: 'v' }, NOW)).toBe('policy version v\nno domains\n');
 });
 
 test('redaction covers the secret keys of a policy and well-known credentials, and keeps the other values', () => {

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import { ThreadPolicyLoader } from '../../../../src/config/threads/policy-loader.js';
-import { textOf } from '../../../support/codec/text-of.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 let dir: TempDir;
@@ -14,7 +13,7 @@ afterEach(() => dir.remove());
 
 /** Returns the comparable parts of a load. */
 function shown({ policySet, ...rest }: LoadedPolicies): unknown {
-  return { ...rest, version: policySet.version, tree: textOf(dumpTree(policySet, 0)) };
+  return { ...rest, version: policySet.version, tree: dumpTree(policySet, 0) };
 }
 
 test('a thread returns the same as this thread: policies, problems, files, statuses and memory', async () => {

@@ -6,7 +6,6 @@ import { policyItems } from '../../../../src/config/threads/policy-transfer.js';
 import type { WindowRate } from '../../../../src/limiter/fixed-window.js';
 import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { textOf } from '../../../support/codec/text-of.js';
 import { entries, policyOf, setOf } from '../../../support/policy/policies.js';
 import { transferredPolicies } from '../../../support/policy/transferred-policies.js';
 
@@ -24,7 +23,7 @@ describe('policies that are transferred to another process', () => {
     const { policySet, errors } = loadPolicies([assetPath('deploy/policies')]);
     expect(errors).toEqual([]);
     expect(policySet.domains.size).toBeGreaterThan(0);
-    expect(textOf(dumpTree(across(policySet), 0))).toBe(textOf(dumpTree(policySet, 0)));
+    expect(dumpTree(across(policySet), 0)).toBe(dumpTree(policySet, 0));
   });
 
   test('match alike: tables, path patterns, wildcards, shared levels, schedules', () => {
@@ -88,7 +87,7 @@ descriptors:
     const sent = across(set);
     const after = sent.domains.get('d') as CompiledPolicy;
     expect(after.overrideAlgorithm).toBe('token_bucket');
-    expect(textOf(dumpTree(sent, 0))).toBe(textOf(dumpTree(set, 0)));
+    expect(dumpTree(sent, 0)).toBe(dumpTree(set, 0));
     expect(new Set(after.rules.map(({ rate }) => rate)).size).toBe(5);
     const [rate] = after.rules.map((rule) => rule.rate as WindowRate);
     // 31 March 2024 has 23 hours.
@@ -106,7 +105,7 @@ descriptors:
 `);
     const set = setOf(before);
     const after = across(set);
-    expect(textOf(dumpTree(after, 0))).toBe(textOf(dumpTree(set, 0)));
+    expect(dumpTree(after, 0)).toBe(dumpTree(set, 0));
     expect(after.domains.get('d')?.rules).toEqual(before.rules);
     expect(after.version).toBe('v');
   });

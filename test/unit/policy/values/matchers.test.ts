@@ -10,7 +10,6 @@ import {
 import { cutSlices, openSlice } from '../../../../src/config/threads/slices.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import type { DomainPolicy } from '../../../../src/policy/policy.js';
-import { textOf } from '../../../support/codec/text-of.js';
 import { entries, parse, policyOf, setOf } from '../../../support/policy/policies.js';
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
@@ -335,7 +334,7 @@ describe('shown', () => {
         `key: k, ${ANY}`,
       ),
     );
-    const text = textOf(dumpJson(setOf(policy), [{ domain: 'd', files: [], state: 'ok' }], [], 0));
+    const text = JSON.stringify(dumpJson(setOf(policy), [{ domain: 'd', files: [], state: 'ok' }], [], 0));
     const { rules } = JSON.parse(text).domains[0].policy as { rules: { matchers?: unknown }[] };
     expect(rules.map(({ matchers }) => matchers)).toEqual([
       [

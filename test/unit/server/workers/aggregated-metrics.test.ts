@@ -1,11 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { ViewSlices } from '../../../../src/http/views/view-slices.js';
 import { AggregatedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
 import { type Family, familiesText } from '../../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
-import { textOf } from '../../../support/codec/text-of.js';
-
-const slices = new ViewSlices();
 
 function metricsOf(decisions: number, buckets: number): Promise<readonly Family[]> {
   const registry = new FamilyRegistry();
@@ -20,47 +16,33 @@ function metricsOf(decisions: number, buckets: number): Promise<readonly Family[
   gauge('mean', 'average');
   gauge('any', 'first');
   gauge('own', 'omit');
-  return slices.run(registry.read());
+  return registry.read();
 }
 
-const textOfSum = async (
-  added: AggregatedMetrics,
-  processes: readonly (readonly Family[])[],
-): Promise<string> => textOf(familiesText(await slices.run(added.sum(processes))));
+const textOfSum = (added: AggregatedMetrics, processes: readonly (readonly Family[])[]): string =>
+  String(familiesText(added.sum(processes)));
 
 describe('added metrics', () => {
   test('are the sum over processes', async () => {
-    const added = new AggregatedMetrics(slices);
-    const text = await textOfSum(added, [await metricsOf(3, 10), await metricsOf(4, 20)]);
+    const added = new AggregatedMetrics();
+    const text = textOfSum(added, [await metricsOf(3, 10), await metricsOf(4, 20)]);
     expect(text).toContain('decisions{code="OK"} 7\n');
     expect(text).toContain('buckets 30\n');
   });
 
   test('or the minimum, maximum, mean or first value, or are omitted, as the metric specifies', async () => {
-    const text = await textOfSum(new AggregatedMetrics(slices), [
-      await metricsOf(1, 10),
-      await metricsOf(1, 40),
-    ]);
+    const text = textOfSum(new AggregatedMetrics(), [await metricsOf(1, 10), await metricsOf(1, 40)]);
     for (const line of ['least 10', 'most 40', 'mean 25', 'any 10']) expect(text).toContain(`${line}\n`);
     expect(text).not.toContain('own');
   });
 
   test('keep the counters of ended processes, but not their gauges', async () => {
-    const added = new AggregatedMetrics(slices);
-    await added.keep(await metricsOf(3, 10));
-    await added.keep(await metricsOf(5, 10));
-    await added.keep([]);
-    const text = await textOfSum(added, [await metricsOf(1, 2)]);
+    const added = new AggregatedMetrics();
+    added.keep(await metricsOf(3, 10));
+    added.keep(await metricsOf(5, 10));
+    added.keep([]);
+    const text = textOfSum(added, [await metricsOf(1, 2)]);
     expect(text).toContain('decisions{code="OK"} 9\n');
     expect(text).toContain('buckets 2\n');
-  });
-
-  test('lose no counts of processes that end', async () => {
-    const added = new AggregatedMetrics(slices);
-    const [one, two] = [await metricsOf(3, 10), await metricsOf(5, 10)];
-    const kept = [added.keep(one), added.keep(two)];
-    expect(await textOfSum(added, [])).toContain('decisions{code="OK"} 8\n');
-    await Promise.all(kept);
-    expect(await textOfSum(added, [])).toContain('decisions{code="OK"} 8\n');
   });
 });

@@ -5,7 +5,7 @@ import {
   NO_FAILURES,
   sumOfFailures,
 } from '../../../../src/telemetry/history/failure-counts.js';
-import { takeNewCounts } from '../../../../src/telemetry/history/rate-counts.js';
+import { type RateCounts, takeNewCounts } from '../../../../src/telemetry/history/rate-counts.js';
 import { RateHistory, RING_BYTES, STEPS } from '../../../../src/telemetry/history/rate-history.js';
 
 const counts = (rule: string, ok: number, denied = 0, would = 0, domain = 'd') => ({
@@ -15,7 +15,6 @@ const counts = (rule: string, ok: number, denied = 0, would = 0, domain = 'd') =
   denied,
   would,
 });
-const sums = (history: RateHistory) => [...history.sums()].filter((one) => one !== '');
 
 describe('a history', () => {
   test('returns the counts of each step, for all rules and for each rule', () => {
@@ -37,7 +36,7 @@ describe('a history', () => {
     expect(history.rows({ domain: 'e', rule: 'a' })).toBeUndefined();
     expect(history.lastStep()).toMatchObject({ ok: 8, denied: 0, would: 0 });
     const all = { ok: 13, denied: 2, would: 1 };
-    expect(sums(history)).toEqual([
+    expect(history.sums()).toEqual([
       { domain: 'd', rule: 'a', minute: all, hour: all },
       {
         domain: 'd',
@@ -80,7 +79,7 @@ describe('a history', () => {
     expect(ok).toHaveLength(STEPS - 1);
     expect([ok[0], ok.at(-1)]).toEqual([2 * STEPS + 1, 3 * STEPS - 1]);
     const sum = (from: number) => ok.slice(from).reduce((all, one) => all + one, 0);
-    expect(sums(history)).toMatchObject([{ minute: { ok: sum(-12) }, hour: { ok: sum(0) } }]);
+    expect(history.sums()).toMatchObject([{ minute: { ok: sum(-12) }, hour: { ok: sum(0) } }]);
   });
 
   test('has empty steps for a time without counts', () => {
@@ -92,10 +91,10 @@ describe('a history', () => {
     expect(history.allRows().ok).toEqual([4, 0, 0, 2]);
     history.end(2 * STEPS);
     expect(new Set(history.allRows().ok)).toEqual(new Set([0]));
-    expect(sums(history)).toEqual([]);
+    expect(history.sums()).toEqual([]);
     history.add(counts('a', 3));
     history.end();
-    expect(sums(history)).toMatchObject([{ hour: { ok: 3 } }]);
+    expect(history.sums()).toMatchObject([{ hour: { ok: 3 } }]);
   });
 
   test('keeps a limited number of rules, and replaces rules that were idle for an hour', () => {
@@ -138,7 +137,7 @@ describe('a history', () => {
     const history = new RateHistory(0);
     history.add(counts('a', 1));
     history.end();
-    expect([history.allRows().ok, sums(history)]).toEqual([[1], []]);
+    expect([history.allRows().ok, history.sums()]).toEqual([[1], []]);
   });
 
   test('uses the memory for each rule that the help of HISTORY_RULES gives', () => {
@@ -148,7 +147,11 @@ describe('a history', () => {
 
 describe('new counts', () => {
   const slots = { ok: 0, denied: 1, would: 2, reported: 3 };
-  const news = (counters: BoundedCounters) => [...takeNewCounts(counters, slots)].filter((one) => one !== '');
+  const news = (counters: BoundedCounters): readonly RateCounts[] => {
+    const taken: RateCounts[] = [];
+    takeNewCounts(counters, slots, (each) => taken.push(each));
+    return taken;
+  };
   const count = (counters: BoundedCounters, rule: string, at: number, by = 1): void => {
     const values = counters.series('d', rule);
     values[at] = (values[at] as number) + by;

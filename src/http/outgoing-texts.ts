@@ -1,17 +1,24 @@
-import type { TextPages } from './text-view.js';
+import { TurnScheduler } from '../runtime/turns.js';
 
 /** Maximum bytes of texts that are being sent together. A single text may be longer. */
 export const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 /**
- * The texts that are being sent. Readers of the same text share it. If slow readers keep several texts, the readers of
- * the oldest text are disconnected before the total exceeds the limit.
+ * The long texts that are being sent. Readers of the same text share it. If slow readers keep several texts, the readers
+ * of the oldest text are disconnected before the total exceeds the limit.
  */
 export class OutgoingTexts {
   readonly #maxBytes: number;
   /** Oldest first. */
-  readonly #readers = new Map<TextPages, Set<() => void>>();
+  readonly #readers = new Map<Buffer, Set<() => void>>();
   #bytes = 0;
+  readonly #turns: TurnScheduler<() => void> = new TurnScheduler({
+    budget: 1,
+    serve: (goOn) => {
+      this.#turns.spend(1);
+      goOn();
+    },
+  });
 
   constructor(maxBytes = MAX_HELD_BYTES) {
     this.#maxBytes = maxBytes;
@@ -21,19 +28,24 @@ export class OutgoingTexts {
    * Tracks a reader of `text`. `cut` disconnects the reader if necessary. Call the returned function when the reader
    * has received everything or is gone.
    */
-  hold(text: TextPages, cut: () => void): () => void {
+  hold(text: Buffer, cut: () => void): () => void {
     let readers = this.#readers.get(text);
     if (readers === undefined) {
       readers = new Set();
       this.#readers.set(text, readers);
-      this.#bytes += text.bytes;
+      this.#bytes += text.length;
     }
     readers.add(cut);
     this.#cutOldest(text);
     return () => this.#release(text, cut);
   }
 
-  #cutOldest(newest: TextPages): void {
+  /** Resolves when a piece of a text may be sent: one piece in a turn of the event loop, for any number of readers. */
+  turn(): Promise<void> {
+    return new Promise((goOn) => this.#turns.wait(goOn));
+  }
+
+  #cutOldest(newest: Buffer): void {
     for (const [text, readers] of this.#readers) {
       if (this.#bytes <= this.#maxBytes) return;
       if (text === newest) continue;
@@ -42,13 +54,13 @@ export class OutgoingTexts {
     }
   }
 
-  #release(text: TextPages, cut: () => void): void {
+  #release(text: Buffer, cut: () => void): void {
     const readers = this.#readers.get(text);
     if (readers?.delete(cut) === true && readers.size === 0) this.#remove(text);
   }
 
-  #remove(text: TextPages): void {
+  #remove(text: Buffer): void {
     this.#readers.delete(text);
-    this.#bytes -= text.bytes;
+    this.#bytes -= text.length;
   }
 }

@@ -1,0 +1,95 @@
+import { describe, expect, test } from '@jest/globals';
+import { OutgoingTexts } from '../../../src/http/outgoing-texts.js';
+import { RenderQueue, TextView } from '../../../src/http/text-view.js';
+
+describe('a text view', () => {
+  test('is rendered once for all clients that wait during a rendering', async () => {
+    const rendered: string[] = [];
+    let finish = (): void => {};
+    const view = new TextView(new RenderQueue(), () => {
+      const text = `v${rendered.length}`;
+      rendered.push(text);
+      return new Promise<string>((resolve) => {
+        finish = () => resolve(text);
+      });
+    });
+    const first = view.text();
+    await new Promise((resolve) => setImmediate(resolve));
+    const later = Array.from({ length: 40 }, () => view.text());
+    finish();
+    expect(String(await first)).toBe('v0');
+    while (rendered.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    finish();
+    const texts = await Promise.all(later);
+    expect(new Set(texts).size).toBe(1);
+    expect(String(texts[0])).toBe('v1');
+    expect(rendered).toEqual(['v0', 'v1']);
+  });
+
+  test('that fails, fails for current clients, but not for later ones', async () => {
+    let breaks = true;
+    const view = new TextView(new RenderQueue(), () => {
+      if (breaks) throw new Error('broken');
+      return 'x';
+    });
+    await expect(view.text()).rejects.toThrow('broken');
+    breaks = false;
+    expect(String(await view.text())).toBe('x');
+  });
+});
+
+describe('a queue', () => {
+  test('renders one text at a time, and pauses longer than the rendering took', async () => {
+    const queue = new RenderQueue();
+    const times: [start: number, end: number][] = [];
+    const render = (): void => {
+      const start = performance.now();
+      while (performance.now() - start < 5);
+      times.push([start, performance.now()]);
+    };
+    await Promise.all([queue.run(render), queue.run(render), queue.run(render)]);
+    const [first, second, third] = times as [[number, number], [number, number], [number, number]];
+    for (const [before, after] of [
+      [first, second],
+      [second, third],
+    ] as const) {
+      expect(after[0] - before[1]).toBeGreaterThan(3 * (before[1] - before[0]));
+    }
+  });
+});
+
+describe('outgoing texts', () => {
+  test('close the readers of the oldest text above the bound', () => {
+    const outgoing = new OutgoingTexts(10);
+    const cut: string[] = [];
+    const [old, middle, next] = [Buffer.alloc(4), Buffer.alloc(4), Buffer.alloc(4)];
+    outgoing.hold(old, () => cut.push('old 1'));
+    outgoing.hold(old, () => cut.push('old 2'));
+    outgoing.hold(middle, () => cut.push('middle'));
+    expect(cut).toEqual([]);
+    outgoing.hold(next, () => cut.push('next'));
+    expect(cut).toEqual(['old 1', 'old 2']);
+  });
+
+  test('are freed when all clients have read them; a single text may be longer', () => {
+    const outgoing = new OutgoingTexts(10);
+    const cut: string[] = [];
+    const release = outgoing.hold(Buffer.alloc(8), () => cut.push('first'));
+    release();
+    release();
+    outgoing.hold(Buffer.alloc(8), () => cut.push('second'));
+    expect(cut).toEqual([]);
+    outgoing.hold(Buffer.alloc(100), () => cut.push('long'));
+    expect(cut).toEqual(['second']);
+  });
+
+  test('are sent one piece in a turn of the event loop', async () => {
+    const outgoing = new OutgoingTexts();
+    let sent = 0;
+    for (let reader = 0; reader < 3; reader++) void outgoing.turn().then(() => sent++);
+    for (let turn = 1; turn <= 3; turn++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(sent).toBeLessThanOrEqual(turn);
+    }
+  });
+});
