@@ -17,6 +17,7 @@ import { MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
 import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../../src/config/read/plans/plan-rows.js';
 import { MAX_VALUE_BYTES } from '../../src/config/sources/redis-rows.js';
+import { MAX_RULES_AT_ONCE } from '../../src/config/threads/render-config.js';
 import { MAX_MESSAGES_PER_SECOND } from '../../src/config/xds/ads-stream.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../src/config/xds/envelope.js';
 import { MAX_FIELDS } from '../../src/config/xds/load-update.js';
@@ -170,6 +171,7 @@ export const BOUNDS = `
 | work for all connections of an HTTP port: reading requests and answering short requests | ${time(READING_MS)} in each event-loop turn | unread data stays in the socket until the next turn |
 | total size of \`/json\` bodies | ${size(MAX_HELD_BODY_BYTES)} | 503 |
 | rendering of \`/metrics\`, \`/stats\`, \`/rlconfig\`, \`/healthcheck?detail\` | one at a time, then a pause of ${PAUSES} times its duration, at most ${time(MAX_PAUSE_MS)} | requests that arrive meanwhile wait, and share the result of the next rendering |
+| rules that \`/rlconfig\` shows, if the main thread renders it | ${count(MAX_RULES_AT_ONCE)} | a thread renders it |
 | rendered text that clients have not read yet | ${size(MAX_HELD_BYTES)}, or one larger text | weir closes the connections that read the oldest text |
 | unread log lines | ${size(MAX_WAITING_BYTES)} | weir drops lines, counts them in \`weir_log_lines_dropped_total\`, and marks the gap in the log |
 | trace spans that wait for the collector; time for which weir waits for the collector at exit | ${count(MAX_QUEUED_SPANS)}, plus ${count(MAX_PENDING_EXPORTS)} unanswered messages with ${SPANS_PER_BATCH} spans each; ${time(FLUSH_TIMEOUT_MS)} | weir drops spans, and counts them in \`weir_trace_spans_dropped_total\` |

@@ -4,8 +4,8 @@ import { TurnScheduler } from '../runtime/turns.js';
 export const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 /**
- * The long texts that are being sent. Readers of the same text share it. If slow readers keep several texts, the readers
- * of the oldest text are disconnected before the total exceeds the limit.
+ * The long texts that are being sent. Readers of the same text share it. If slow readers keep several texts, the
+ * readers of the oldest text are disconnected before the total exceeds the limit.
  */
 export class OutgoingTexts {
   readonly #maxBytes: number;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A pause is this many times as long as the rendering before it, so that renderings take at most a fifth of the time. */
+/** Length of a pause, in durations of the rendering before it: renderings take at most a fifth of the time. */
 export const PAUSES = 4;
 export const MAX_PAUSE_MS = 100;
 

@@ -4,8 +4,8 @@ const CHUNK = 4096;
 const MAX_UNIT_BYTES = 3;
 
 /**
- * A long text, encoded in UTF-8 while it grows. Its lines are short-lived garbage then. One string of the whole text, or
- * a list of its lines, takes two to three times as long, because the garbage collector copies them.
+ * A long text, encoded in UTF-8 while it grows, so that its lines are short-lived garbage. One string of the whole
+ * text, or a list of its lines, takes two to three times as long, because the garbage collector copies them.
  */
 export class TextBuffer {
   #bytes = Buffer.allocUnsafeSlow(64 * 1024);

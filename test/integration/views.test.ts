@@ -1,4 +1,4 @@
-/* Tests hostile requests for views of a policy with 4,000 rules, and a log that is not read. */
+/* Tests hostile requests for views of policies with 900 and 4,000 rules, and a log that is not read. */
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { expect, test } from '@jest/globals';
@@ -9,8 +9,9 @@ import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
+/** Number of rules of a policy that the main thread renders, and of one that a thread renders. */
+const FEW_RULES = 900;
 const RULES = 4000;
-const LAST = RULES - 1;
 
 function policyOf(rules: number): string {
   const lines = ['domain: d', 'descriptors:'];
@@ -21,16 +22,16 @@ function policyOf(rules: number): string {
 }
 
 test('forty concurrent requests on a connection are answered in full, and other requests meanwhile', async () => {
-  const weir = await startWeir({ policy: policyOf(RULES) });
+  const weir = await startWeir({ policy: policyOf(FEW_RULES) });
   const client = new RlsClient(weir.grpcPort);
   const ask = (rule: number) => client.ask('d', [descriptor([`k=value-${rule}`])]);
   for (let rule = 0; rule < 200; rule++) await ask(rule);
   for (const [port, path, line] of [
     [weir.httpPort, '/metrics', 'weir_decisions_total{domain="d",rule="k=value-199",code="OK"} 1'],
     [weir.debugPort, '/stats', 'ratelimit.service.rate_limit.d.k_value-199.total_hits: 1'],
-    [weir.debugPort, '/rlconfig', `d.k_value-${LAST}: unit=HOUR requests_per_unit=5`],
-    [weir.debugPort, '/rlconfig?format=tree', `k=value-${LAST}: window: 5 per hour`],
-    [weir.debugPort, '/rlconfig?format=json', `"full_key": "d.k_value-${LAST}"`],
+    [weir.debugPort, '/rlconfig', `d.k_value-${FEW_RULES - 1}: unit=HOUR requests_per_unit=5`],
+    [weir.debugPort, '/rlconfig?format=tree', `k=value-${FEW_RULES - 1}: window: 5 per hour`],
+    [weir.debugPort, '/rlconfig?format=json', `"full_key": "d.k_value-${FEW_RULES - 1}"`],
     [weir.httpPort, '/healthcheck?detail', '"domain": "d"'],
   ] as const) {
     const socket = connect(port, '127.0.0.1');

@@ -4,12 +4,12 @@ import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { runInTurns, turn } from '../../runtime/turns.js';
-import { threadError } from '../../working-directory.js';
 import type { InEffect, LoadedPolicies, ReadPolicies } from '../files/load-policies.js';
 import { type LoadItem, LoadReceiver, loadItems } from './load-transfer.js';
 import { MinorCollector } from './minor-collector.js';
 import { needsOwnSlice } from './policy-transfer.js';
 import { cutSlices, openSlice } from './slices.js';
+import { messageOf } from './thread-message.js';
 
 /**
  * Loads policies in a worker thread. The result is sent as bytes and built here slice by slice, so that no decision
@@ -57,21 +57,16 @@ export class LoadThread {
   }
 
   private run(request: InEffect, isReload: boolean, transfer: readonly ArrayBuffer[]): Promise<SentLoad> {
-    return new Promise((resolve, reject) => {
-      const thread = new Worker(assetPath(this.script), {
-        name: 'policies',
-        workerData: request,
-        transferList: [...transfer],
-      });
-      this.thread = thread;
-      // A reload must not keep the process running, but the first load must.
-      if (isReload) thread.unref();
-      thread.once('message', resolve);
-      thread.once('error', (error) => reject(threadError(error)));
-      thread.once('exit', (code) => {
-        if (this.thread === thread) this.thread = undefined;
-        reject(new Error(`the thread that loads policies exited (exit code ${code})`));
-      });
+    const thread = new Worker(assetPath(this.script), {
+      name: 'policies',
+      workerData: request,
+      transferList: [...transfer],
+    });
+    this.thread = thread;
+    // A reload must not keep the process running, but the first load must.
+    if (isReload) thread.unref();
+    return messageOf<SentLoad>(thread, 'loads policies').finally(() => {
+      this.thread = undefined;
     });
   }
 }

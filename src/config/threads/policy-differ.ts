@@ -2,11 +2,11 @@ import { Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import { turn } from '../../runtime/turns.js';
-import { threadError } from '../../working-directory.js';
+import { turn, withTimeout } from '../../runtime/turns.js';
 import type { ChangeSummary } from '../diff/change-summary.js';
 import { policyItems } from './policy-transfer.js';
 import { cutSlices } from './slices.js';
+import { messageOf } from './thread-message.js';
 
 /** Input of the thread: the domains that may differ, in slices, and their tables of plans. */
 export interface DiffRequest {
@@ -41,8 +41,8 @@ export class PolicyDiffer {
   async diff(before: PolicySet, after: PolicySet, nowMicros: number): Promise<ChangeSummary> {
     const tables: PlanTable[] = [];
     const request: DiffRequest = {
-      before: await slicesOf(before, after, tables),
-      after: await slicesOf(after, before, tables),
+      before: await slicesOf(differing(before, after), tables),
+      after: await slicesOf(differing(after, before), tables),
       tables,
       nowMicros,
     };
@@ -56,41 +56,36 @@ export class PolicyDiffer {
     void this.#thread?.terminate();
   }
 
-  #run(request: DiffRequest): Promise<ChangeSummary> {
-    return new Promise((resolve, reject) => {
-      const transferList = [...request.before, ...request.after].map(({ buffer }) => buffer as ArrayBuffer);
-      const thread = new Worker(assetPath(THREAD), { name: 'diff', workerData: request, transferList });
-      this.#thread = thread;
-      // The comparison must not keep the process running.
-      thread.unref();
-      const late = setTimeout(() => {
-        reject(new Error(`the comparison took longer than ${MAX_COMPARISON_MS / 1000} s`));
-        void thread.terminate();
-      }, MAX_COMPARISON_MS).unref();
-      thread.once('message', resolve);
-      thread.once('error', (error) => reject(threadError(error)));
-      thread.once('exit', (code) => {
-        clearTimeout(late);
-        if (this.#thread === thread) this.#thread = undefined;
-        reject(new Error(`the thread that compares policies exited (exit code ${code})`));
-      });
+  async #run(request: DiffRequest): Promise<ChangeSummary> {
+    const transferList = [...request.before, ...request.after].map(({ buffer }) => buffer as ArrayBuffer);
+    const thread = new Worker(assetPath(THREAD), { name: 'diff', workerData: request, transferList });
+    this.#thread = thread;
+    // The comparison must not keep the process running.
+    thread.unref();
+    return withTimeout(MAX_COMPARISON_MS, messageOf<ChangeSummary>(thread, 'compares policies'), () => {
+      void thread.terminate();
+      throw new Error(`the comparison took longer than ${MAX_COMPARISON_MS / 1000} s`);
+    }).finally(() => {
+      this.#thread = undefined;
     });
   }
 }
 
+/** Returns the domains of one configuration that are not identical in the other. */
+function differing({ domains, version }: PolicySet, other: PolicySet): PolicySet {
+  return {
+    domains: new Map([...domains].filter(([domain, policy]) => other.domains.get(domain) !== policy)),
+    version,
+  };
+}
+
 /**
- * Returns the domains of one configuration that are not identical in the other, in slices, and yields to the event
- * loop. Tables of plans are appended to `tables`.
+ * Returns policies in slices for another thread, and yields to the event loop. Tables of plans are appended to
+ * `tables`.
  */
-async function slicesOf(
-  { domains, version }: PolicySet,
-  other: PolicySet,
-  tables: PlanTable[],
-): Promise<readonly Uint8Array[]> {
-  const differing = new Map([...domains].filter(([domain, policy]) => other.domains.get(domain) !== policy));
+export async function slicesOf(policySet: PolicySet, tables: PlanTable[]): Promise<readonly Uint8Array[]> {
   const slices: Uint8Array[] = [];
-  const items = policyItems({ domains: differing, version }, undefined, { prepares: false, tables });
-  for (const slice of cutSlices(items)) {
+  for (const slice of cutSlices(policyItems(policySet, undefined, { prepares: false, tables }))) {
     slices.push(slice);
     await turn();
   }

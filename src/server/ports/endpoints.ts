@@ -1,9 +1,8 @@
 import { Registry } from '@prometheus-io/client';
 import type { HealthDetail, HealthVerdict } from '../../admin/health-detail.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
-import { dump } from '../../config/show/dump.js';
-import { dumpJson } from '../../config/show/dump-json.js';
-import { dumpTree } from '../../config/show/dump-tree.js';
+import type { ConfigForm } from '../../config/show/rlconfig-text.js';
+import { renderConfig } from '../../config/threads/render-config.js';
 import {
   type HttpAnswer,
   type HttpEndpoint,
@@ -12,7 +11,7 @@ import {
   TEXT_TYPE,
   text,
 } from '../../http/http.js';
-import { type RenderQueue, TextView } from '../../http/text-view.js';
+import { RenderQueue, TextView } from '../../http/text-view.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
@@ -130,16 +129,20 @@ export function debugEndpoints({
   administration,
   page,
 }: DebugSource): readonly HttpEndpoint[] {
-  const view = (render: (inForce: PolicySet) => string): TextView =>
-    new TextView(queue, () => {
-      const inForce = policies.current();
-      return inForce === undefined ? '' : render(inForce);
-    });
-  const lines = view((inForce) => dump(inForce));
-  const tree = view((inForce) => dumpTree(inForce, clock.wallMicros()));
-  const asJson = new TextView(queue, () =>
-    jsonText(dumpJson(policies.current(), policies.domains(), policies.errors(), clock.wallMicros())),
-  );
+  // Other texts need not wait for a thread that renders a large policy.
+  const configQueue = new RenderQueue();
+  const configView = (form: ConfigForm): TextView =>
+    new TextView(configQueue, () =>
+      renderConfig(form, {
+        policySet: policies.current(),
+        domains: policies.domains(),
+        errors: policies.errors(),
+        wallMicros: clock.wallMicros(),
+      }),
+    );
+  const lines = configView('lines');
+  const tree = configView('tree');
+  const asJson = configView('json');
   const statistics = new TextView(queue, stats);
   const endpoints: readonly HttpEndpoint[] = [
     {
