@@ -109,7 +109,7 @@ test('the defaults are those of the manual', () => {
   expect(DEFAULT_BOUNDS).toEqual({ maxBytes: 65_536, maxDescriptors: 128, maxEntries: 1000 });
 });
 
-describe('a request that was not evaluated is denied only if a rule may deny it:', () => {
+describe('a request that was not decided is denied only if a rule may deny it:', () => {
   const tooMany = REQUESTS['descriptors'] as readonly Descriptor[];
   const node = (text: string, more = ''): string =>
     `domain: d\n${more}\ndescriptors:\n  - { key: k, ${text} }\n`;
