@@ -56,3 +56,21 @@ test.each([
   },
   60_000,
 );
+
+test('Envoy adds no x-ratelimit headers of its own, which describe statuses', async () => {
+  const changes = [
+    ...LONG_TIMEOUTS,
+    ['enable_x_ratelimit_headers: "OFF"', 'enable_x_ratelimit_headers: DRAFT_VERSION_03'],
+  ] as const;
+  const policy = POLICY.replace('response_headers: [x-ratelimit, retry-after]\n', '');
+  const stack = await startStack({ changes, policy, weirEnv: WEIR_ENV });
+  try {
+    const get = (path: string) => httpRequest(stack.envoy.port, path, { headers: { 'x-tenant': 'acme' } });
+    expect(headersLike(await get('/a'), 'x-ratelimit')).toHaveLength(3);
+    const large = await get(`/${'x'.repeat(8000)}`);
+    expect([large.status, headersLike(large, 'x-ratelimit')]).toEqual([429, []]);
+    expect(headersLike(large, 'x-envoy-ratelimited')).toEqual([['x-envoy-ratelimited', 'true']]);
+  } finally {
+    await stack.stop();
+  }
+}, 60_000);
