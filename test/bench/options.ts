@@ -15,8 +15,7 @@ See docs/internals/benchmarks.md.
   --target HOST:PORT  measure this server instead of weir, in the load cases that need no special setup
   --pid N             process ID of the target, to measure its CPU time and memory
   --redis-pid N,…     process IDs of the Redis servers that the target uses
-  --write             write the results of load to test/bench/results/ and docs/reference/cost.md, and the chart of
-                      micro match-growth to test/bench/results/
+  --write             write the results of load to test/bench/results/ and docs/reference/cost.md
 `;
 
 export interface BenchOptions {

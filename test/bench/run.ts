@@ -6,7 +6,7 @@ import { textHeading, textRows } from './load/table.js';
 import { startTargets } from './load/targets.js';
 import { type BenchOptions, HELP, readOptions, selectCases } from './options.js';
 import { printMicro } from './run-micro.js';
-import { writeGrowth, writeResults } from './write-results.js';
+import { writeResults } from './write-results.js';
 
 /** `npm run bench`: prints tables to stdout, and progress to stderr. See docs/internals/benchmarks.md. */
 const printProgress = (line: string) => process.stderr.write(`${line}\n`);
@@ -70,9 +70,7 @@ async function main(): Promise<void> {
   let count = 0;
   if (options.micro) {
     fetchTools(['redis-server']);
-    const measurements = await printMicro(options.filters, options.quick, printProgress);
-    count += measurements.length;
-    if (options.write) writeGrowth(measurements);
+    count += (await printMicro(options.filters, options.quick, printProgress)).length;
   }
   if (options.load) {
     const rows = await runLoad(options);

@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { writePart } from '../support/docs/write-part.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { byCase, chart } from './chart.js';
-import { growthChart } from './growth-chart.js';
 import type { Row } from './load/measure-case.js';
 import { markdownTable } from './load/table.js';
-import type { Measurement } from './micro/measure.js';
 import type { BenchOptions } from './options.js';
 
 const FOLDER = 'test/bench/results';
@@ -51,17 +49,6 @@ export function describeMachine(): string {
     `${new Date().toISOString().slice(0, 10)}, commit ${commit.trim()}, Node ${process.version}`,
     `${processors.length} × ${model}, ${Math.round(totalmem() / 2 ** 30)} GB`,
   ].join(', ');
-}
-
-/** Writes the chart of match-growth to {@link FOLDER}, if `measurements` contains its points. */
-export function writeGrowth(measurements: readonly Measurement[]): void {
-  const points = measurements.flatMap(({ point, value }) =>
-    point === undefined ? [] : [{ ...point, micros: value }],
-  );
-  if (points.length === 0) return;
-  const folder = join(repositoryRoot, FOLDER);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'match-growth.svg'), growthChart(points, describeMachine()));
 }
 
 /** Returns the table for the manual. */

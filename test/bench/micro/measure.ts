@@ -17,15 +17,6 @@ export interface Measurement {
   readonly min?: number;
   /** Unit of the values: `ns`, `us`, `ms`, `bytes`, `times` or empty. */
   readonly unit: string;
-  /** Position in the chart of match-growth. */
-  readonly point?: GrowthPoint;
-}
-
-/** A matcher, its number of rules, and the length of the matched value. */
-export interface GrowthPoint {
-  readonly matcher: string;
-  readonly rules: number;
-  readonly bytes: number;
 }
 
 /** Whether to run for a short time, without exact results (`npm run bench -- micro --quick`). */
