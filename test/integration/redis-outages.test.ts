@@ -309,6 +309,49 @@ describe('deadlines and bounds', () => {
     expect(reason(await store.take(large, Infinity))).toBe('decided');
   });
 
+  test('requests with many limits wait for replies to earlier ones, and other requests do not', async () => {
+    const store = await reached({ timeoutMicros: 10_000_000 });
+    redis.pause();
+    const many = (name: string, deadline = Infinity) =>
+      store.take(
+        Array.from({ length: 200 }, (_, i) => takeItem(`${name}${i}`, HUNDRED_A_YEAR)),
+        deadline,
+      );
+    const sent = ['a', 'b', 'c'].map((name) => many(name));
+    const waiting = ['d', 'e', 'f'].map((name) => many(name));
+    const late = many('late', now() + 50_000);
+    await waitFor('the calls', () => store.calls >= 3);
+    const other = hit(store);
+    await waitFor('the call of the other request', () => store.calls >= 4);
+    // Redis has not executed this request, and may only be busy with others.
+    expect(reason(await late)).toBe('full');
+    expect(store.calls).toBe(4);
+    redis.resume();
+    const results = await Promise.all([...sent, other, ...waiting]);
+    expect(results.map(reason)).toEqual(Array(7).fill('decided'));
+    expect([store.calls, store.inFlight]).toEqual([7, 0]);
+    expect(await store.take([takeItem('late0', HUNDRED_A_YEAR, { hits: 0 })], Infinity)).toMatchObject([
+      { remaining: 100 },
+    ]);
+  });
+
+  test('requests with many limits leave half of the bound on takes in flight to others', async () => {
+    const store = await reached({ maxInFlight: 100 });
+    const many = (name: string) =>
+      store.take(
+        Array.from({ length: 30 }, (_, i) => takeItem(`${name}${i}`, HUNDRED)),
+        Infinity,
+      );
+    const first = many('a');
+    expect(many('b')).toMatchObject({
+      reason: 'full',
+      message: expect.stringContaining(
+        'the maximum of 50 limits that may wait for Redis (half of REDIS_MAX_IN_FLIGHT)',
+      ),
+    });
+    expect((await Promise.all([first, hit(store)])).map(reason)).toEqual(['decided', 'decided']);
+  });
+
   test('a tiny deadline does not count as a failure of Redis', async () => {
     const store = await reached({ breakerFailures: 2 });
     for (let i = 0; i < 20; i++) await hit(store, 'a', now() + 1);

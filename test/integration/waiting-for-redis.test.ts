@@ -223,14 +223,14 @@ describe('a lost connection', () => {
     const others = Array.from({ length: 1000 }, (_, i) => takeItem(`other ${i}`, HUNDRED));
     const busy = store!.take(others, Infinity);
     await waitFor('the call to be sent', () => store!.calls === 2);
-    // The refund alternates with other work of Redis.
+    // The refund waits for the reply to the large request.
     const refunds = {
       partition: ONLY_PARTITION,
       items: taken.map((item) => ({ ...item, refund: true })),
       deadlineMicros: Infinity,
     };
     const given = store!.giveBackPartition(
-      { ...refunds, connection: undefined, mayWait: true, isLarge: true },
+      { ...refunds, connection: undefined, mayWait: true },
       takenEpoch,
     );
     proxy.disconnect();
@@ -303,7 +303,7 @@ describe('a Redis that refuses everything', () => {
       const admin = new Redis(redis.port, '127.0.0.1');
       await admin.replicaof('127.0.0.1', String(second.port));
       port = second.port;
-      // Redis gets about a thousand limits of such requests at a time.
+      // The second and the third request wait for the reply to the first.
       const calls = ['a', 'b', 'c'].map((name) =>
         store!.take(
           Array.from({ length: 900 }, (_, i) => takeItem(`${name}${i}`, HUNDRED)),

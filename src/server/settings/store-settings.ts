@@ -134,7 +134,7 @@ export const STORE_SETTINGS = {
       'Maximum number of limits that may wait for Redis in each process, or for each master of a Redis ' +
       'Cluster. Each limit that a request matches counts. Beyond this number, ' +
       'requests that a rule could deny get OVER_LIMIT; if Redis has stopped answering, `on_store_failure` ' +
-      'decides. Requests with more than 16 limits have a separate queue (see Bounds).',
+      'decides. Requests with more than 16 limits may use half of it.',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',

@@ -21,6 +21,12 @@ const UNREACHABLE = new StorageError('disconnected', 'Redis could not be reached
  * too much.
  */
 const OTHER_CONNECTION = 'the hits were taken on another connection';
+/**
+ * Number of items in unanswered calls for large requests from which further such calls wait. Redis executes calls one
+ * after the other, so a small request waits for all calls that were sent before it, here for about 5 ms. Calls that
+ * wait are denied at their deadline. If weir sent them, Redis would be late for all callers, as in an outage.
+ */
+export const MAX_LARGE_ITEMS_IN_FLIGHT = 512;
 const REDIS_BUSY = new StorageError('full', 'Redis was busy with other requests');
 
 /** Options of {@link InFlightCalls}. */
@@ -43,8 +49,8 @@ export interface InFlightCallsOptions {
 const LATENCY_WEIGHT = 0.05;
 
 /**
- * The calls that were sent to Redis, and those that wait for a connection. If the connection is lost before the reply
- * to a call, the call may be sent once more on the next connection.
+ * The calls that were sent to Redis, and those that wait: for a connection, or, with large requests, for replies to
+ * others. If the connection is lost before the reply to a call, the call may be sent once more on the next connection.
  */
 export class InFlightCalls {
   /** Number of calls sent since start. */
@@ -55,8 +61,10 @@ export class InFlightCalls {
   readonly #silenceWatch: SilenceWatch;
   /** Calls that were sent and not answered, even if no caller waits for them. */
   readonly #sent = new LinkedList<TakeBatch>();
-  /** Complete calls that wait for a connection. */
+  /** Complete calls that wait, oldest first. */
   readonly #held = new LinkedList<TakeBatch>();
+  /** Number of items in sent calls for large requests. */
+  #largeItems = 0;
 
   readonly #call: SendCommand = (name, args, bound) => this.#options.connection().send(name, args, bound);
   readonly #callAfterAsking: SendCommand = (name, args, bound) => {
@@ -86,14 +94,18 @@ export class InFlightCalls {
     yield* this.#held;
   }
 
-  /** Sends a call. Without a connection, the call waits during the reconnect grace, and fails otherwise. */
+  /**
+   * Sends a call, unless it must wait. Without a connection, the call waits during the reconnect grace, and fails
+   * otherwise.
+   */
   submit(batch: TakeBatch): void {
     const connection = this.#options.connection();
     if (batch.isGiveBack && batch.takenEpoch !== this.#options.connectionEpoch())
       this.fail(batch, 'disconnected', OTHER_CONNECTION);
-    else if (connection.up) this.#send(batch);
     else if (connection.inReconnectGrace) this.#held.add(batch);
-    else this.fail(batch, connection.downReason, 'Redis became unavailable');
+    else if (!connection.up) this.fail(batch, connection.downReason, 'Redis became unavailable');
+    else if (batch.isLarge && this.#largeItems >= MAX_LARGE_ITEMS_IN_FLIGHT) this.#held.add(batch);
+    else this.#send(batch);
   }
 
   /** Holds a call until {@link reroute} is called or a connection is available. */
@@ -101,7 +113,12 @@ export class InFlightCalls {
     this.#held.add(batch);
   }
 
-  /** Sends the calls that wait for a connection. */
+  /** Whether calls wait. */
+  get hasHeld(): boolean {
+    return this.#held.size > 0;
+  }
+
+  /** Sends the calls that wait, as far as they need not wait any longer. */
   submitHeld(): void {
     for (const batch of this.#held) {
       this.#held.delete(batch);
@@ -131,7 +148,7 @@ export class InFlightCalls {
     }
   }
 
-  /** Fails the calls that wait for a connection. */
+  /** Fails the calls that wait. */
   failHeld(reason: StorageFailure, message: string): void {
     for (const batch of this.#held) this.fail(batch, reason, message);
   }
@@ -159,15 +176,11 @@ export class InFlightCalls {
     return this.#silenceWatch.isResponsive();
   }
 
-  /** Returns the error for requests that time out before they are sent. */
-  queuedTimeoutError(): StorageError {
+  /** Returns the error for requests of a call that time out. */
+  timeoutError({ sentMicros }: TakeBatch): StorageError {
+    if (sentMicros > 0) return TIMED_OUT;
     if (!this.#options.connection().up) return UNREACHABLE;
     return this.isResponsive ? REDIS_BUSY : TIMED_OUT;
-  }
-
-  /** Returns the error for requests of a call that time out. */
-  timeoutError(batch: TakeBatch): StorageError {
-    return batch.sentMicros === 0 ? this.queuedTimeoutError() : TIMED_OUT;
   }
 
   /** Stops all timers. */
@@ -180,6 +193,7 @@ export class InFlightCalls {
     this.calls++;
     batch.sentMicros = monotonicMicros();
     this.#sent.add(batch);
+    if (batch.isLarge) this.#largeItems += batch.itemCount;
     this.#silenceWatch.begin();
     const send = ++batch.sendCount;
     const { asking } = batch;
@@ -252,16 +266,20 @@ export class InFlightCalls {
 
   /** Moves a sent call back to the held calls. */
   #hold(batch: TakeBatch): void {
-    this.#sent.delete(batch);
+    this.#removeSent(batch);
     batch.sentMicros = 0;
     this.#held.add(batch);
   }
 
   #end(batch: TakeBatch): void {
     this.#held.delete(batch);
-    this.#sent.delete(batch);
+    this.#removeSent(batch);
     batch.owner?.retire(batch);
     this.#options.onEnded(batch);
+  }
+
+  #removeSent(batch: TakeBatch): void {
+    if (this.#sent.delete(batch) && batch.isLarge) this.#largeItems -= batch.itemCount;
   }
 
   #observe(batch: TakeBatch, failure: StorageFailure | undefined): void {

@@ -9,8 +9,8 @@ export interface RedisStoreOptions extends RedisServerOptions {
   /** Whether windows count the hits of denied requests. */
   readonly countDeniedHits: boolean;
   /**
-   * Maximum number of items (limits that requests match) that may wait at a time (REDIS_MAX_IN_FLIGHT). Further takes
-   * are refused, as `full` while Redis replies, otherwise as `overloaded`.
+   * Maximum number of items (limits that requests match) that may wait at a time (REDIS_MAX_IN_FLIGHT). Large requests
+   * may use half of it. Further takes are refused, as `full` while Redis replies, otherwise as `overloaded`.
    */
   readonly maxInFlight: number;
   /** Maximum number of keys in one call, unless a single request has more (REDIS_BATCH_KEYS). */

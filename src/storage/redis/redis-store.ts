@@ -1,7 +1,7 @@
+import { expectState } from '../../invariant.js';
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
 import { systemClock } from '../../limiter/clock.js';
 import { quantity } from '../../quantity.js';
-import { FairCapacity } from '../../runtime/fair-capacity.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
 import { Signal } from '../../runtime/signal.js';
 import { TurnScheduler } from '../../runtime/turns.js';
@@ -13,9 +13,7 @@ import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import { InFlightCalls } from './in-flight-calls.js';
-import { LARGE_QUEUE_FULL } from './large-take-queue.js';
-import { LargeTakeSender } from './large-take-sender.js';
-import { OpenBatches } from './open-batches.js';
+import { MAX_SMALL_ITEMS, OpenBatches } from './open-batches.js';
 import { PROBE, probeRedis } from './probe.js';
 import type { RedisBuckets, RedisNodeState } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
@@ -31,8 +29,7 @@ const CLOSE_WAIT_MS = 500;
 
 /**
  * The buckets in a single Redis, which is both the map and the only shard. All takes of one partition in one turn of
- * the event loop share one script call, and several calls may be in flight. Large requests take turns ({@link
- * LargeTakeSender}). A take never rejects and ends by its deadline; see docs/operate/redis.md.
+ * the event loop share one script call, and several calls may be in flight. A take never rejects and ends by its deadline; see docs/operate/redis.md.
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly runScript: ScriptRequests['run'];
@@ -53,9 +50,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private readonly openBatches: OpenBatches;
   private readonly turns = new TurnScheduler<never>({ budget: 0, onTurn: () => this.flush() });
   private readonly inFlightCalls: InFlightCalls;
-  /** Capacity for items of small requests that wait or were sent. */
-  private readonly smallCapacity: FairCapacity;
-  private readonly largeTakes: LargeTakeSender;
+  /** Number of items that wait, or were sent and not answered. */
+  inFlight = 0;
   private readonly time: RedisTime;
   private readonly timer = new DeadlineTimer(() => this.onTimer());
   private readonly idle = new IdleWait(() => this.isIdle);
@@ -72,13 +68,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     const requests = new ScriptRequests(options, connection);
     this.runScript = (request, asking) => requests.run(request, asking);
     this.maxInFlight = options.maxInFlight;
-    this.smallCapacity = new FairCapacity(this.maxInFlight);
     this.openBatches = new OpenBatches(options.keysPerCall);
-    this.largeTakes = new LargeTakeSender(this.maxInFlight, {
-      newBatch: ({ partition, takenEpoch }) => this.newBatch({ partition, takenEpoch, owner: this }),
-      hasRoomFor: (batch, items) => this.openBatches.hasRoomFor(batch, items),
-      send: (batch) => this.inFlightCalls.submit(batch),
-    });
     this.countDeniedHits = options.countDeniedHits;
     this.keys = options.keys ?? new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
     this.inFlightCalls = new InFlightCalls({
@@ -89,7 +79,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       timeoutMicros: this.timeoutMicros,
       monotonicMicros: this.monotonicMicros,
       observeCall: options.observeCall,
-      onEnded: () => this.idle.check(),
+      onEnded: () => {
+        if (this.inFlightCalls.hasHeld) this.turns.schedule();
+        this.idle.check();
+      },
       redirect: options.redirect,
     });
     this.connection = new RedisConnection(options, {
@@ -128,11 +121,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.inFlightCalls.calls;
   }
 
-  /** Number of items that wait, or were sent and not answered. */
-  get inFlight(): number {
-    return this.smallCapacity.used + this.largeTakes.items;
-  }
-
   /** Counts of the connections since start. */
   get connections(): ConnectionCounts {
     return this.connection.connections;
@@ -160,7 +148,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   private takeOrGiveBack(
-    { partition, items, deadlineMicros, connection, mayWait, isLarge }: PartitionTake,
+    { partition, items, deadlineMicros, mayWait }: PartitionTake,
     takenEpoch: unknown,
   ): TakeResult | Promise<TakeResult> {
     const refusal = this.refusal(mayWait);
@@ -170,28 +158,22 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     if (deadlineMicros <= now) return this.refuse('full', 'the deadline has passed');
     if (!mayWait) return this.refuseBusy('requests that wait for Redis use too much memory');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
-    let result: Promise<TakeResult>;
-    if (isLarge) {
-      const { queue } = this.largeTakes;
-      if (!queue.hasRoomFor(items.length, connection)) return this.refuse('full', LARGE_QUEUE_FULL);
-      result = queue.add(items, deadline, connection, partition, takenEpoch);
-    } else {
-      if (!this.smallCapacity.canAcquire(items.length, connection)) {
-        const bound =
-          `the maximum of ${quantity(this.maxInFlight, 'limit')} that may wait for Redis ` +
-          '(REDIS_MAX_IN_FLIGHT)';
-        return this.refuseBusy(`the request exceeds ${bound}`);
-      }
-      let batch = this.openBatches.find(items, partition, takenEpoch);
-      if (batch === undefined) {
-        batch = this.newBatch({ partition, takenEpoch, owner: this });
-        this.openBatches.add(batch);
-      }
-      if (this.smallCapacity.acquire(items.length, connection)) {
-        batch.noteScarceItems(connection, items.length);
-      }
-      result = batch.add(items, deadline);
+    const { length } = items;
+    const isLarge = length > MAX_SMALL_ITEMS;
+    const bound = isLarge ? Math.ceil(this.maxInFlight / 2) : this.maxInFlight;
+    if (this.inFlight > 0 && this.inFlight + length > bound) {
+      const setting = `${isLarge ? 'half of ' : ''}REDIS_MAX_IN_FLIGHT`;
+      return this.refuseBusy(
+        `the request exceeds the maximum of ${quantity(bound, 'limit')} that may wait for Redis (${setting})`,
+      );
     }
+    this.inFlight += length;
+    let batch = this.openBatches.find(items, partition, takenEpoch);
+    if (batch === undefined) {
+      batch = this.newBatch({ partition, takenEpoch, owner: this, isLarge });
+      this.openBatches.add(batch);
+    }
+    const result = batch.add(items, deadline);
     this.timer.arm(deadline, now);
     this.turns.schedule();
     return result;
@@ -247,7 +229,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private async end(): Promise<void> {
     await this.idle.wait(CLOSE_WAIT_MS);
     const closed = new StorageError('disconnected', 'the store is closed');
-    this.largeTakes.fail(closed);
     for (const batch of [...this.inFlightCalls, ...this.openBatches.takeAll()])
       this.inFlightCalls.fail(batch, closed.reason, closed.message);
     this.connection.close();
@@ -279,7 +260,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       if (batch.hasPending) this.inFlightCalls.submit(batch);
       else this.retire(batch);
     }
-    this.largeTakes.send();
   }
 
   /**
@@ -302,19 +282,19 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   /** Fails all calls that were not sent. */
   private failUnsent(): void {
     const { downReason } = this.connection;
-    this.largeTakes.fail(new StorageError(downReason, 'Redis became unavailable'));
     this.inFlightCalls.failHeld(downReason, 'Redis became unavailable');
     for (const batch of this.openBatches.takeAll())
       this.inFlightCalls.fail(batch, downReason, 'Redis became unavailable');
   }
 
   retire(batch: TakeBatch): void {
-    if (!this.largeTakes.retire(batch)) this.smallCapacity.release(batch.itemCount, batch.scarceItems);
+    this.inFlight -= batch.itemCount;
+    expectState(this.inFlight >= 0, 'the number of items in flight is never negative');
     this.idle.check();
   }
 
   private get isIdle(): boolean {
-    return this.inFlightCalls.size + this.openBatches.size + this.largeTakes.items === 0;
+    return this.inFlightCalls.size + this.openBatches.size === 0;
   }
 
   private onConnectionUp(): void {
@@ -325,15 +305,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private onTimer(): void {
     const now = this.monotonicMicros();
     const due = DeadlineTimer.dueMicros(now);
-    // Requests that are queued or not sent wait for other requests.
-    const { queue, building } = this.largeTakes;
-    queue.expire(due, this.inFlightCalls.queuedTimeoutError());
-    let soonest = queue.soonestDeadline;
-    for (const batch of [
-      ...this.inFlightCalls,
-      ...this.openBatches,
-      ...(building === undefined ? [] : [building]),
-    ]) {
+    let soonest = Infinity;
+    for (const batch of [...this.inFlightCalls, ...this.openBatches]) {
       if (!batch.hasPending) continue;
       if (batch.soonestDeadline <= due) batch.expire(due, this.inFlightCalls.timeoutError(batch));
       soonest = Math.min(soonest, batch.soonestDeadline);

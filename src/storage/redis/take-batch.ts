@@ -17,9 +17,6 @@ const RUN_LOAD = 1 / 32;
  */
 const GROUP_LOAD = 1 / 4;
 
-/** Number of items of a request that are added in one slice of 0.5 ms, which mostly computes digests of keys. */
-const ITEMS_PER_SLICE = 256;
-
 /** A request that waits for its outcomes. */
 export interface WaitingTake {
   readonly items: readonly TakeItem[];
@@ -53,6 +50,8 @@ export interface BatchOptions {
    */
   readonly takenEpoch?: unknown;
   readonly owner?: BatchOwner;
+  /** Whether it is for large requests, see {@link OpenBatches}; default false. */
+  readonly isLarge?: boolean;
 }
 
 /**
@@ -66,14 +65,13 @@ export class TakeBatch implements Linked<TakeBatch> {
   readonly partition: Partition;
   readonly takenEpoch: unknown;
   readonly owner: BatchOwner | undefined;
+  readonly isLarge: boolean;
   /** Number of times that a server of a Redis Cluster redirected it. */
   redirections = 0;
   /** Whether it must be sent after ASKING (Redis Cluster specification, "ASK redirection"). */
   asking = false;
   /** When it was sent, on the clock of deadlines; 0 before. */
   sentMicros = 0;
-  /** Number of items that occupy scarce capacity, by connection; undefined without any. */
-  scarceItems: Map<unknown, number> | undefined;
   /** Redis's time in the reply. */
   nowMicros = 0;
   /** Links of the list that contains it. */
@@ -103,11 +101,12 @@ export class TakeBatch implements Linked<TakeBatch> {
     names: BatchKeys,
     countDeniedHits: boolean,
     wallMicros: () => number,
-    { partition = ONLY_PARTITION, takenEpoch, owner }: BatchOptions = {},
+    { partition = ONLY_PARTITION, takenEpoch, owner, isLarge = false }: BatchOptions = {},
   ) {
     this.partition = partition;
     this.takenEpoch = takenEpoch;
     this.owner = owner;
+    this.isLarge = isLarge;
     this.arguments = new TakeArgumentTable(wallMicros);
     this.buckets = new CallBuckets(names);
     this.countDeniedHits = countDeniedHits;
@@ -116,12 +115,6 @@ export class TakeBatch implements Linked<TakeBatch> {
   /** Whether it gives back hits of requests that another partition denied. */
   get isGiveBack(): boolean {
     return this.takenEpoch !== undefined;
-  }
-
-  /** Records items of a connection in {@link scarceItems}. */
-  noteScarceItems(connection: unknown, items: number): void {
-    this.scarceItems ??= new Map();
-    this.scarceItems.set(connection, (this.scarceItems.get(connection) ?? 0) + items);
   }
 
   get takeCount(): number {
@@ -139,27 +132,8 @@ export class TakeBatch implements Linked<TakeBatch> {
     return new Promise((resolve) => {
       if (items.length === 1 && mayRun(first))
         this.addPending(items, deadlineMicros, this.addRun(first), resolve);
-      else if (!this.joinGroup(items, deadlineMicros, resolve))
-        this.addItems(this.addGroup(items, deadlineMicros, resolve), items, 0, items.length);
+      else if (!this.joinGroup(items, deadlineMicros, resolve)) this.addGroup(items, deadlineMicros, resolve);
     });
-  }
-
-  /**
-   * Adds a request in slices of 0.5 ms, for a caller that already has the promise. The call must not be sent before the
-   * last slice. If the call fails or expires before, the remaining items are skipped.
-   */
-  *addInSlices(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    resolve: (result: TakeResult) => void,
-  ): Generator<void, void> {
-    if (this.joinGroup(items, deadlineMicros, resolve)) return;
-    const group = this.addGroup(items, deadlineMicros, resolve);
-    for (let from = 0; from < items.length; from += ITEMS_PER_SLICE) {
-      if (from > 0) yield;
-      if (!this.hasPending) return;
-      this.addItems(group, items, from, Math.min(from + ITEMS_PER_SLICE, items.length));
-    }
   }
 
   /**
@@ -269,24 +243,17 @@ export class TakeBatch implements Linked<TakeBatch> {
     return run;
   }
 
-  /** Adds a group without its items. */
   private addGroup(
     items: readonly TakeItem[],
     deadlineMicros: number,
     resolve: (result: TakeResult) => void,
-  ): TakeGroup {
+  ): void {
     const group = new TakeGroup(items, this.countDeniedHits);
     if (items.length === 1) group.slot = this.buckets.slotOf(items[0] as TakeItem);
     this.steps = append(this.steps, group);
     this.load += items.length + slotLoad(items);
     this.addPending(items, deadlineMicros, group, resolve);
-    return group;
-  }
-
-  /** Adds the items from `from` up to, but not including, `to` to their group. */
-  private addItems(group: TakeGroup, items: readonly TakeItem[], from: number, to: number): void {
-    for (let i = from; i < to; i++) {
-      const item = items[i] as TakeItem;
+    for (const item of items) {
       if (item.settles === 'oldest' || (item.refund && item.settles === undefined)) this.mustNotRepeat = true;
       const slot = this.buckets.slotOf(item);
       setLastStep(slot, group);

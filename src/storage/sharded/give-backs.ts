@@ -48,8 +48,8 @@ export class GiveBacks {
   }
 
   /** Starts to give back the hits that the allowing partitions among `requests` took. */
-  begin(requests: readonly PartitionRequest[], connection: unknown, isLarge: boolean): void {
-    const sent = this.#send(requests, connection, isLarge).then((result) => {
+  begin(requests: readonly PartitionRequest[], connection: unknown): void {
+    const sent = this.#send(requests, connection).then((result) => {
       if (result !== undefined) this.#counts[result]++;
       this.#underWay.delete(sent);
     });
@@ -65,7 +65,6 @@ export class GiveBacks {
   async #send(
     requests: readonly PartitionRequest[],
     connection: unknown,
-    isLarge: boolean,
   ): Promise<GiveBackResult | undefined> {
     const { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack } = this.#options;
     // Giving back has its own timeout, because the timeout of the request may be over.
@@ -78,7 +77,7 @@ export class GiveBacks {
       const items = refundsOf(taken.items, taken.outcomes, countDeniedHits);
       if (items.length === 0) continue;
       onGiveBack?.(items);
-      const options = { partition, deadlineMicros, connection, mayWait: true, isLarge };
+      const options = { partition, deadlineMicros, connection, mayWait: true };
       results.push(
         shard.giveBackPartition({ ...options, items }, takenEpoch).then((result) => {
           onGiveBack?.(items);

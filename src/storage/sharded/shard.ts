@@ -18,8 +18,6 @@ export interface PartitionTake {
   /** See {@link BucketStore.take}. */
   readonly connection: unknown;
   readonly mayWait: boolean;
-  /** Whether it belongs to a large request, which takes turns. */
-  readonly isLarge: boolean;
 }
 
 /** Options that all partitions of a request share. */

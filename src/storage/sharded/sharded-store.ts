@@ -4,7 +4,6 @@ import {
   type TakeItem,
   type TakeResult,
 } from '../../limiter/bucket-store.js';
-import { MAX_SMALL_ITEMS } from '../redis/large-take-queue.js';
 import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './give-backs.js';
 import {
   canDeny,
@@ -80,7 +79,6 @@ export class ShardedStore implements BucketStore {
     connection?: unknown,
     mayWait = true,
   ): TakeResult | Promise<TakeResult> {
-    const isLarge = items.length > MAX_SMALL_ITEMS;
     let map = this.#main;
     let partition = this.#onlyPart;
     if (partition === undefined) {
@@ -89,20 +87,13 @@ export class ShardedStore implements BucketStore {
       for (let i = 1; i < items.length; i++) {
         const item = items[i] as TakeItem;
         if (this.#mapOf(item) !== map || map.partitionOf(item) !== partition) {
-          return this.#takeDivided(items, { deadlineMicros, connection, mayWait, isLarge });
+          return this.#takeDivided(items, { deadlineMicros, connection, mayWait });
         }
       }
     }
     const shard = map.shardOf(partition);
     if (shard instanceof StorageError) return shard;
-    return shard.takePartition({
-      partition,
-      items,
-      deadlineMicros,
-      connection,
-      mayWait,
-      isLarge,
-    });
+    return shard.takePartition({ partition, items, deadlineMicros, connection, mayWait });
   }
 
   /**
@@ -165,7 +156,7 @@ export class ShardedStore implements BucketStore {
     }
     const error = await this.#refund(requests, laterOptions);
     if (error === undefined) return join(items, requests, ({ outcomes }) => outcomes);
-    this.#giveBacks.begin(requests, callOptions.connection, callOptions.isLarge);
+    this.#giveBacks.begin(requests, callOptions.connection);
     return this.#withAbandoned(error, items, requests);
   }
 
@@ -203,13 +194,13 @@ export class ShardedStore implements BucketStore {
   #denialOrError(
     items: readonly TakeItem[],
     requests: readonly PartitionRequest[],
-    { connection, isLarge }: TakeOptions,
+    { connection }: TakeOptions,
   ): TakeResult | undefined {
     const { countDeniedHits } = this.#options;
     const error = firstError(requests);
     const isDenied = error === undefined ? denyTogether(requests, []) : requests.some(({ denies }) => denies);
     if (error === undefined && !isDenied) return undefined;
-    this.#giveBacks.begin(requests, connection, isLarge);
+    this.#giveBacks.begin(requests, connection);
     if (error !== undefined && !isDenied) return this.#withAbandoned(error, items, requests);
     return join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits));
   }

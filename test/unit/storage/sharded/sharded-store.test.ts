@@ -56,7 +56,7 @@ describe('a request whose buckets share a partition', () => {
     const items = [tokens('a1'), tokens('a2', { refund: true }), window('a3', { enforcement: 'quota' })];
     await store.take(items, 77, 'c', false);
     expect(map.of('a').asked).toEqual([
-      { partition: 'a', items, deadlineMicros: 77, connection: 'c', mayWait: false, isLarge: false },
+      { partition: 'a', items, deadlineMicros: 77, connection: 'c', mayWait: false },
     ]);
     expect(map.of('a').asked[0]?.items).toBe(items);
     expect(map.looks).toBe(3);
@@ -72,17 +72,10 @@ describe('a request whose buckets share a partition', () => {
     expect(take(tokens('a1'))).toBe(UNAVAILABLE);
   });
 
-  test('is large if it has many items, up to any number', async () => {
-    for (const [count, isLarge] of [
-      [16, false],
-      [17, true],
-      [1500, true],
-    ] as const) {
-      const items = Array.from({ length: count }, (_, i) => tokens(`a${i}`));
-      expect(await store.take(items, Infinity)).toHaveLength(count);
-      expect(map.of('a').asked.at(-1)).toMatchObject({ isLarge, deadlineMicros: Infinity });
-      expect(map.of('a').asked.at(-1)?.items).toBe(items);
-    }
+  test('is forwarded unchanged with any number of items', async () => {
+    const items = Array.from({ length: 1500 }, (_, i) => tokens(`a${i}`));
+    expect(await store.take(items, Infinity)).toHaveLength(1500);
+    expect(map.of('a').asked.at(-1)?.items).toBe(items);
   });
 });
 
@@ -118,7 +111,7 @@ describe('a request to several partitions', () => {
     expect([used(tokens('b1')), used(window('b2'))]).toEqual([10, 2]);
     expect(map.of('a').returned).toEqual([]);
     expect(map.of('b').returned).toMatchObject([
-      { partition: 'b', connection: 'connection', mayWait: true, isLarge: false },
+      { partition: 'b', connection: 'connection', mayWait: true },
     ]);
     expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
     expect(told).toHaveLength(2);
@@ -406,7 +399,7 @@ describe('a request with many items for many partitions', () => {
     expect(items.filter(({ key }) => map.of(key).asked.length === 1)).toHaveLength(256);
     const outcomes = (await taking) as readonly { remaining: number }[];
     expect(outcomes.map(({ remaining }) => remaining)).toEqual(items.map(() => 99));
-    expect(map.of(items[0]!.key).asked).toMatchObject([{ isLarge: true, items: [items[0]] }]);
+    expect(map.of(items[0]!.key).asked).toMatchObject([{ items: [items[0]] }]);
   });
 
   test('is sent to the other partitions if one has failed, and gives back', async () => {
