@@ -113,14 +113,12 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
 export interface BucketStore {
   /**
    * Decides `items`, which must not be empty. Synchronous stores return the result. Remote stores return a promise that
-   * never rejects and settles by `deadlineMicros` (monotonic clock). `connection` identifies the client connection of
-   * the request; if requests have to wait, connections take turns. If `mayWait` is false (the default is true), a
+   * never rejects and settles by `deadlineMicros` (monotonic clock). If `mayWait` is false (the default is true), a
    * request that cannot be decided immediately is rejected, with reason `full` if the store works.
    */
   take(
     items: readonly TakeItem[],
     deadlineMicros: number,
-    connection?: unknown,
     mayWait?: boolean,
   ): TakeResult | Promise<TakeResult>;
   /** Stops timers and closes connections. Running takes are settled first. */

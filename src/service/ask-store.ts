@@ -9,12 +9,11 @@ export function askStore<Item extends TakeItem>(
   store: { take(items: readonly Item[], ...rest: TakeParameters): TakeResult | Promise<TakeResult> },
   items: readonly Item[],
   deadlineMicros: number,
-  connection?: unknown,
   mayWait = true,
   failed?: () => void,
 ): TakeResult | Promise<TakeResult> {
   try {
-    return store.take(items, deadlineMicros, connection, mayWait);
+    return store.take(items, deadlineMicros, mayWait);
   } catch (error) {
     if (error instanceof BrokenInvariant) return new StorageError('broken', error.message);
     failed?.();

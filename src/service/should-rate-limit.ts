@@ -206,7 +206,7 @@ export class ShouldRateLimit {
     const answered = this.#isSynchronous ? undefined : this.#waiting.begin(bytesOf(request), connection);
     const mayWait = this.#isSynchronous || answered !== undefined;
     const span = caller.trace?.span?.storeCalled(takes.length);
-    let result = askStore(this.#options.store, takes, storeDeadlineMicros, connection, mayWait, answered);
+    let result = askStore(this.#options.store, takes, storeDeadlineMicros, mayWait, answered);
     if (span !== undefined) result = recordStoreSpan(span, result, !this.#isSynchronous);
     if (result instanceof Promise) return this.#finishAsync(context, result, answered);
     answered?.();

@@ -112,18 +112,13 @@ export class DenyCache implements BucketStore {
     };
   }
 
-  take(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection?: unknown,
-    mayWait = true,
-  ): TakeResult | Promise<TakeResult> {
+  take(items: readonly TakeItem[], deadlineMicros: number, mayWait = true): TakeResult | Promise<TakeResult> {
     const askedMicros = this.monotonicMicros();
     const known = this.answer(items, askedMicros);
     if (known !== undefined) return known;
     this.refunded(items);
     const { refunds, generation } = this;
-    const result = this.store.take(items, deadlineMicros, connection, mayWait);
+    const result = this.store.take(items, deadlineMicros, mayWait);
     if (result instanceof Promise) {
       return result.then((late) => {
         this.learn(items, late, askedMicros, refunds, generation);

@@ -108,7 +108,7 @@ describe('at the start', () => {
 
   test('a call that cannot wait is answered immediately', () => {
     open();
-    expect(store!.take([takeItem('a', HUNDRED)], Infinity, undefined, false)).toBeInstanceOf(StorageError);
+    expect(store!.take([takeItem('a', HUNDRED)], Infinity, false)).toBeInstanceOf(StorageError);
   });
 
   test('calls end with the first failed attempt, and later calls do not wait', async () => {
@@ -229,10 +229,7 @@ describe('a lost connection', () => {
       items: taken.map((item) => ({ ...item, refund: true })),
       deadlineMicros: Infinity,
     };
-    const given = store!.giveBackPartition(
-      { ...refunds, connection: undefined, mayWait: true },
-      takenEpoch,
-    );
+    const given = store!.giveBackPartition({ ...refunds, mayWait: true }, takenEpoch);
     proxy.disconnect();
     proxy.resume();
     expect(await given).toBe('failed');

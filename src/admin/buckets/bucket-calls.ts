@@ -70,7 +70,7 @@ export class BucketCalls {
   async #take(items: readonly TakeItem[]): Promise<BucketFound | StorageError> {
     const deadlineMicros = this.#clock.monotonicMicros() + this.#timeoutMicros;
     try {
-      const result = await this.#store.take(items, deadlineMicros, this);
+      const result = await this.#store.take(items, deadlineMicros);
       if (result instanceof StorageError) return result;
       return { before: result[0] as TakeOutcome, after: result.at(-1) as TakeOutcome };
     } catch (error) {

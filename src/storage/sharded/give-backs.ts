@@ -48,8 +48,8 @@ export class GiveBacks {
   }
 
   /** Starts to give back the hits that the allowing partitions among `requests` took. */
-  begin(requests: readonly PartitionRequest[], connection: unknown): void {
-    const sent = this.#send(requests, connection).then((result) => {
+  begin(requests: readonly PartitionRequest[]): void {
+    const sent = this.#send(requests).then((result) => {
       if (result !== undefined) this.#counts[result]++;
       this.#underWay.delete(sent);
     });
@@ -62,10 +62,7 @@ export class GiveBacks {
   }
 
   /** Returns the worst result, or undefined if no hits had to be given back. */
-  async #send(
-    requests: readonly PartitionRequest[],
-    connection: unknown,
-  ): Promise<GiveBackResult | undefined> {
+  async #send(requests: readonly PartitionRequest[]): Promise<GiveBackResult | undefined> {
     const { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack } = this.#options;
     // Giving back has its own timeout, because the timeout of the request may be over.
     const deadlineMicros = monotonicMicros() + timeoutMicros;
@@ -77,9 +74,9 @@ export class GiveBacks {
       const items = refundsOf(taken.items, taken.outcomes, countDeniedHits);
       if (items.length === 0) continue;
       onGiveBack?.(items);
-      const options = { partition, deadlineMicros, connection, mayWait: true };
+      const take = { partition, items, deadlineMicros, mayWait: true };
       results.push(
-        shard.giveBackPartition({ ...options, items }, takenEpoch).then((result) => {
+        shard.giveBackPartition(take, takenEpoch).then((result) => {
           onGiveBack?.(items);
           return result;
         }),

@@ -16,7 +16,6 @@ export interface PartitionTake {
   readonly items: readonly TakeItem[];
   readonly deadlineMicros: number;
   /** See {@link BucketStore.take}. */
-  readonly connection: unknown;
   readonly mayWait: boolean;
 }
 

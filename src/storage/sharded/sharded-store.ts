@@ -73,12 +73,7 @@ export class ShardedStore implements BucketStore {
     return this.#giveBacks.stats;
   }
 
-  take(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection?: unknown,
-    mayWait = true,
-  ): TakeResult | Promise<TakeResult> {
+  take(items: readonly TakeItem[], deadlineMicros: number, mayWait = true): TakeResult | Promise<TakeResult> {
     let map = this.#main;
     let partition = this.#onlyPart;
     if (partition === undefined) {
@@ -87,13 +82,13 @@ export class ShardedStore implements BucketStore {
       for (let i = 1; i < items.length; i++) {
         const item = items[i] as TakeItem;
         if (this.#mapOf(item) !== map || map.partitionOf(item) !== partition) {
-          return this.#takeDivided(items, { deadlineMicros, connection, mayWait });
+          return this.#takeDivided(items, { deadlineMicros, mayWait });
         }
       }
     }
     const shard = map.shardOf(partition);
     if (shard instanceof StorageError) return shard;
-    return shard.takePartition({ partition, items, deadlineMicros, connection, mayWait });
+    return shard.takePartition({ partition, items, deadlineMicros, mayWait });
   }
 
   /**
@@ -123,9 +118,7 @@ export class ShardedStore implements BucketStore {
     const { canBeDenied, isCertainlyDenied } = possibleDenial(items);
     if (!canBeDenied) {
       await this.#runStep(requests, boundedOptions, undefined);
-      return (
-        this.#denialOrError(items, requests, callOptions) ?? join(items, requests, ({ outcomes }) => outcomes)
-      );
+      return this.#denialOrError(items, requests) ?? join(items, requests, ({ outcomes }) => outcomes);
     }
 
     const isDenied = isCertainlyDenied || refusal !== undefined;
@@ -142,7 +135,7 @@ export class ShardedStore implements BucketStore {
       observesQuotas: first.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(last) > 1,
       isDenied: cannotPass,
     });
-    let rejection = this.#denialOrError(items, requests, callOptions);
+    let rejection = this.#denialOrError(items, requests);
     if (rejection !== undefined) return rejection;
 
     if (peeksFirst) {
@@ -151,12 +144,12 @@ export class ShardedStore implements BucketStore {
         observesQuotas: last.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(first) > 1,
         isDenied: false,
       });
-      rejection = this.#denialOrError(items, requests, callOptions);
+      rejection = this.#denialOrError(items, requests);
       if (rejection !== undefined) return rejection;
     }
     const error = await this.#refund(requests, laterOptions);
     if (error === undefined) return join(items, requests, ({ outcomes }) => outcomes);
-    this.#giveBacks.begin(requests, callOptions.connection);
+    this.#giveBacks.begin(requests);
     return this.#withAbandoned(error, items, requests);
   }
 
@@ -191,16 +184,12 @@ export class ShardedStore implements BucketStore {
    * Returns the result of a request that is not allowed, according to its results so far, and starts to give its hits
    * back. Returns undefined if the request is allowed.
    */
-  #denialOrError(
-    items: readonly TakeItem[],
-    requests: readonly PartitionRequest[],
-    { connection }: TakeOptions,
-  ): TakeResult | undefined {
+  #denialOrError(items: readonly TakeItem[], requests: readonly PartitionRequest[]): TakeResult | undefined {
     const { countDeniedHits } = this.#options;
     const error = firstError(requests);
     const isDenied = error === undefined ? denyTogether(requests, []) : requests.some(({ denies }) => denies);
     if (error === undefined && !isDenied) return undefined;
-    this.#giveBacks.begin(requests, connection);
+    this.#giveBacks.begin(requests);
     if (error !== undefined && !isDenied) return this.#withAbandoned(error, items, requests);
     return join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits));
   }

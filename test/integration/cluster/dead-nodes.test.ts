@@ -195,7 +195,7 @@ describe('a slot that no node serves', () => {
         /no node of the Redis Cluster answers; start the nodes, or correct REDIS_URL \(/,
       );
       // Calls do not wait for an attempt that has failed.
-      expect(late.store.take([hit(tenants[0] as string)], Infinity, undefined, false)).not.toBe('decided');
+      expect(late.store.take([hit(tenants[0] as string)], Infinity, false)).not.toBe('decided');
       for (const node of cluster.nodes) node.resume();
       await waitFor('the cluster', () => late.store.isComplete);
       expect(await late.take(hit(tenants[0] as string))).toBe('decided');

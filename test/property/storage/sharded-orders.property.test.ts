@@ -23,6 +23,7 @@ import type { BucketLedger, Entry, FinalState } from '../../support/sharded/buck
 import {
   type ControlledCall,
   ControlledServer,
+  currentRequest,
   LinkMap,
   ServerLink,
 } from '../../support/sharded/controlled-servers.js';
@@ -172,7 +173,8 @@ class Order {
     const items = Array.from({ length: 1 + this.#draw(4) }, () => this.#item());
     const request: Request = { items, result: undefined };
     this.#requests.push(request);
-    const result = this.#one(this.#stores).take(items, Infinity, request);
+    const store = this.#one(this.#stores);
+    const result = currentRequest.run(request, () => store.take(items, Infinity));
     void Promise.resolve(result).then((told) => {
       request.result = told;
     });
@@ -226,7 +228,7 @@ class Order {
     const isError = result instanceof StorageError;
     const isDenied = !isError && deniesRequest(items, result);
     this.#tally[isError ? 'failed' : isDenied ? 'denied' : 'admitted']++;
-    const entries = calls.filter(({ take }) => take.connection === request).flatMap((call) => call.entries);
+    const entries = calls.filter((call) => call.request === request).flatMap((call) => call.entries);
     for (const [key] of BUCKETS) {
       const most = items.filter((item) => item.key === key && item.refund && item.hits > 0).length;
       const made = entries.filter((one) => one.key === key && one.entry.kind === 'refund').length;
@@ -236,7 +238,7 @@ class Order {
   }
 
   #fateOf(entry: Entry, call: ControlledCall, { ledger, isLost }: Found): FinalState {
-    const { items, result } = call.take.connection as Request;
+    const { items, result } = call.request as Request;
     const isAdmitted =
       !(result instanceof StorageError) && !deniesRequest(items, result as readonly TakeOutcome[]);
     const isReturned = ledger.entries.some(({ undoes }) => undoes === entry);

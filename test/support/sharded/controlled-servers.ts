@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   StorageError,
   type TakeItem,
@@ -20,10 +21,15 @@ import { BucketLedger, type Entry } from './bucket-ledger.js';
 
 const LOST = new StorageError('timeout', 'lost');
 
+/** The request that a test makes while it runs; its calls belong to it. */
+export const currentRequest = new AsyncLocalStorage<unknown>();
+
 /** A call to a server that may still be executed or answered. */
 export class ControlledCall {
   readonly link: ServerLink;
   readonly take: PartitionTake;
+  /** The {@link currentRequest} that made it. */
+  readonly request = currentRequest.getStore();
   readonly isGiveBack: boolean;
   /** Incarnation of the server when the call was sent. */
   readonly incarnation: number;
@@ -118,7 +124,7 @@ export class ControlledServer {
       if (kind === undefined || item.hits === 0) return;
       const undone = call.isGiveBack ? undoneEntry(call, item) : undefined;
       const atMicros = item.rate.byWallClock ? this.#clock.wallMicros() : this.#clock.monotonicMicros();
-      const request = call.take.connection;
+      const { request } = call;
       const entry = { atMicros, hits: item.hits, kind, request, ...(undone && { undoes: undone }) };
       call.entries.push({ key: item.key, entry });
       this.#ledgerOf(item).entries.push(entry);
@@ -194,9 +200,9 @@ export class ServerLink implements Shard {
   }
 
   async giveBackPartition(take: PartitionTake, epochAtTake: unknown): Promise<GiveBackResult> {
+    const request = currentRequest.getStore();
     const taken = this.takes.filter(
-      (one) =>
-        one.isTaken && one.take.connection === take.connection && one.take.partition === take.partition,
+      (one) => one.isTaken && one.request === request && one.take.partition === take.partition,
     );
     // Only the first step counts. Refunds in the second step belong to the callers.
     const [first] = taken;

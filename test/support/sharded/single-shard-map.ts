@@ -8,14 +8,13 @@ import type { Shard, ShardMap } from '../../../src/storage/sharded/shard.js';
 export function singleShardMap(store: BucketStore, dataId: () => unknown = () => 1): ShardMap {
   const shard: Shard = {
     refusal: () => undefined,
-    takePartition: ({ items, deadlineMicros, connection, mayWait }) =>
-      store.take(items, deadlineMicros, connection, mayWait),
+    takePartition: ({ items, deadlineMicros, mayWait }) => store.take(items, deadlineMicros, mayWait),
     get connectionEpoch() {
       return dataId();
     },
-    giveBackPartition: async ({ items, deadlineMicros, connection }, epochAtTake) => {
+    giveBackPartition: async ({ items, deadlineMicros }, epochAtTake) => {
       if (epochAtTake === undefined || dataId() !== epochAtTake) return 'skipped';
-      const result = await store.take(items, deadlineMicros, connection);
+      const result = await store.take(items, deadlineMicros);
       return result instanceof StorageError ? 'failed' : 'made';
     },
   };

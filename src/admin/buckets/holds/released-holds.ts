@@ -139,7 +139,7 @@ async function settle(
   const all = settlements.map((hold) => ({ ...settlementItem(take, rate, hold, 0), settles: hold }));
   for (const items of partsOf(all)) {
     const deadlineMicros = clock.monotonicMicros() + store.timeoutMicros;
-    const result = await store.buckets.take(items, deadlineMicros, store);
+    const result = await store.buckets.take(items, deadlineMicros);
     if (result instanceof StorageError) return { count, isPartial: false, failure: result };
     for (const [i, { hold }] of result.entries()) {
       if (hold !== 'settled') continue;

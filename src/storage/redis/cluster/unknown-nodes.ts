@@ -41,7 +41,7 @@ export class UnknownNodes implements Shard {
   }
 
   /** Waits, during the grace, until the nodes are known. */
-  async takePartition({ items, deadlineMicros, connection, mayWait }: PartitionTake): Promise<TakeResult> {
+  async takePartition({ items, deadlineMicros, mayWait }: PartitionTake): Promise<TakeResult> {
     const { reconnectGrace, takeAgain, maxInFlight, timeoutMicros, monotonicMicros } = this.#options;
     const { length } = items;
     const refusal = this.refusal(mayWait);
@@ -59,7 +59,7 @@ export class UnknownNodes implements Shard {
     this.#waitingItems -= length;
     expectState(this.#waitingItems >= 0, 'the number of waiting items is never negative');
     // Either the nodes are known now, or the time is over.
-    return this.refusal(false) ?? takeAgain(items, deadlineMicros, connection, mayWait);
+    return this.refusal(false) ?? takeAgain(items, deadlineMicros, mayWait);
   }
 
   async giveBackPartition(): Promise<GiveBackResult> {

@@ -40,7 +40,7 @@ beforeEach(() => open());
 
 const tokens = (key: string, options: ItemOptions = {}) => takeItem(key, HUNDRED, options);
 const window = (key: string, options: ItemOptions = {}) => takeItem(key, MINUTE, options);
-const take = (...items: TakeItem[]) => store.take(items, Infinity, 'connection');
+const take = (...items: TakeItem[]) => store.take(items, Infinity);
 const used = (item: TakeItem) =>
   map.of(item.key.charAt(0)).memory.take([{ ...item, hits: 0, refund: false }])[0]?.used;
 const fill = (...items: TakeItem[]) => {
@@ -54,10 +54,8 @@ const NONE = { made: 0, failed: 0, skipped: 0 };
 describe('a request whose buckets share a partition', () => {
   test('is forwarded unchanged, and each item is read once', async () => {
     const items = [tokens('a1'), tokens('a2', { refund: true }), window('a3', { enforcement: 'quota' })];
-    await store.take(items, 77, 'c', false);
-    expect(map.of('a').asked).toEqual([
-      { partition: 'a', items, deadlineMicros: 77, connection: 'c', mayWait: false },
-    ]);
+    await store.take(items, 77, false);
+    expect(map.of('a').asked).toEqual([{ partition: 'a', items, deadlineMicros: 77, mayWait: false }]);
     expect(map.of('a').asked[0]?.items).toBe(items);
     expect(map.looks).toBe(3);
   });
@@ -110,9 +108,7 @@ describe('a request to several partitions', () => {
     await turn();
     expect([used(tokens('b1')), used(window('b2'))]).toEqual([10, 2]);
     expect(map.of('a').returned).toEqual([]);
-    expect(map.of('b').returned).toMatchObject([
-      { partition: 'b', connection: 'connection', mayWait: true },
-    ]);
+    expect(map.of('b').returned).toMatchObject([{ partition: 'b', mayWait: true }]);
     expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
     expect(told).toHaveLength(2);
     expect(told[0]).toBe(map.of('b').returned[0]?.items);
