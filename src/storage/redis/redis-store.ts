@@ -29,7 +29,8 @@ const CLOSE_WAIT_MS = 500;
 
 /**
  * The buckets in a single Redis, which is both the map and the only shard. All takes of one partition in one turn of
- * the event loop share one script call, and several calls may be in flight. A take never rejects and ends by its deadline; see docs/operate/redis.md.
+ * the event loop share one script call, and several calls may be in flight. A take never rejects and ends by its
+ * deadline; see docs/operate/redis.md.
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly runScript: ScriptRequests['run'];
@@ -170,7 +171,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.inFlight += length;
     let batch = this.openBatches.find(items, partition, takenEpoch);
     if (batch === undefined) {
-      batch = this.newBatch({ partition, takenEpoch, owner: this, isLarge });
+      const keys = isLarge ? this.keys.uncached : this.keys;
+      batch = this.newBatch({ partition, takenEpoch, owner: this, isLarge }, keys);
       this.openBatches.add(batch);
     }
     const result = batch.add(items, deadline);
@@ -248,7 +250,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.refuse(this.inFlightCalls.isResponsive ? 'full' : 'overloaded', message);
   }
 
-  private newBatch(options: BatchOptions, keys: BatchKeys = this.keys): TakeBatch {
+  private newBatch(options: BatchOptions, keys: BatchKeys): TakeBatch {
     return new TakeBatch(keys, this.countDeniedHits, this.time.estimatedMicros, options);
   }
 

@@ -5,11 +5,15 @@ import { RedisKeys, redisKey } from '../../../../src/storage/redis/redis-key.js'
 
 const PREFIX = 'weir:1:';
 
-test('cached keys of any length equal computed ones', () => {
+test('cached and uncached keys of any length equal computed ones', () => {
   const keys = new RedisKeys(PREFIX);
   for (const length of [1, 400, 512, 513, 5000]) {
     const parts = { key: `1:d${'ü'.repeat(length)}`, tagLength: 4 };
     expect([keys.of(parts), keys.of(parts)]).toEqual([redisKey(parts), redisKey(parts)]);
+    expect(keys.uncached.of(parts)).toBe(redisKey(parts));
+    for (const frees of [true, false]) {
+      expect(keys.uncached.ofHolds(parts, frees)).toBe(keys.ofHolds(parts, frees));
+    }
   }
 });
 
