@@ -105,6 +105,18 @@ test('a reply of another type ends the connection, whose next replies are not tr
   expect(store.connections.opened).toBe(2);
 });
 
+test('a script call without a reply ends when the store closes, not after its timeout', async () => {
+  let isSent = false;
+  forward = () => {
+    isSent = true;
+  };
+  const reply = store.runScript({ script: "return 'late'", key: 'k', args: [], textBytes: 100 });
+  await waitFor('the reply that does not arrive', () => isSent);
+  const closed = store.close();
+  expect(await reply).toMatchObject({ message: expect.stringContaining('was lost before the reply') });
+  await closed;
+});
+
 /** Many replies without a call, in consecutive pieces. */
 const FLOOD = Buffer.from(':1\r\n'.repeat(50_000));
 

@@ -25,6 +25,7 @@ const GREETING_TIMEOUT_MS = 500;
 const MAX_QUICK_GREETINGS = 20;
 /** Minimum working time of a connection, in milliseconds, after which it is replaced without a pause. */
 const WORKED_MS = 1000;
+const CLOSED = new Error('the connection is closed');
 
 /** Events of a {@link RedisLink}. */
 export interface RedisLinkEvents {
@@ -148,7 +149,9 @@ export class RedisLink {
     if (state.at === 'attempt') state.abort.abort();
     this.#finder.close();
     this.#source.close();
-    if (state.at === 'open') state.dialed.stream.destroy();
+    if (state.at !== 'open') return;
+    state.dialed.pipe.end(CLOSED);
+    state.dialed.stream.destroy();
   }
 
   async #connect(): Promise<void> {
@@ -230,7 +233,7 @@ export class RedisLink {
   }
 
   #onClosed({ dialed, workingSinceMs = Infinity, closeReason: brokenOff }: OpenState): void {
-    dialed.pipe.end(new Error('the connection is closed'));
+    dialed.pipe.end(CLOSED);
     this.#state = ABOUT_TO_CONNECT;
     this.#skipsPause ||= performance.now() - workingSinceMs >= WORKED_MS;
     this.#events.closed(brokenOff || closeReasonOf(dialed.stream));
