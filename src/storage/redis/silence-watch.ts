@@ -3,12 +3,6 @@ import type { TakeBatch } from './take-batch.js';
 
 /** Time since the latest reply within which Redis counts as busy but responsive, in microseconds. */
 export const RESPONSIVE_MICROS = 250_000;
-/**
- * Additional silence allowed for each item, in microseconds. A request with thousands of descriptors is one call, and
- * its duration does not mean that Redis hangs.
- */
-const SILENCE_MICROS_PER_ITEM = 50;
-
 /** Settings of {@link SilenceWatch}. */
 export interface SilenceWatchOptions {
   /** Maximum silence of Redis: REDIS_TIMEOUT, in microseconds. */
@@ -77,8 +71,7 @@ export class SilenceWatch {
     const oldest = findOldest();
     if (oldest === undefined) return;
     const silentMicros = this.#silentMicros(oldest);
-    const allowedMicros = maxSilenceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM;
-    if (silentMicros >= allowedMicros) onSilence(silentMicros);
-    else this.#scheduleCheck(allowedMicros - silentMicros);
+    if (silentMicros >= maxSilenceMicros) onSilence(silentMicros);
+    else this.#scheduleCheck(maxSilenceMicros - silentMicros);
   }
 }
