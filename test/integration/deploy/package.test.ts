@@ -55,7 +55,6 @@ function filesIn(folder: string, ending: string): string[] {
 async function npm(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await runToEnd('npm', args, {
     cwd: args[0] === 'pack' ? repositoryRoot : home.path,
-    timeoutMs: 120_000,
   });
   if (code !== 0) throw new Error(`npm ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
   return stdout;

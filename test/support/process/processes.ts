@@ -144,13 +144,13 @@ export function startProcess(
   return started;
 }
 
-/** Runs a program to its end. Rejects after `timeoutMs`. */
+/** Runs a program to its end. Rejects after `timeoutMs`, by default a little earlier than the time limit of a test. */
 export async function runToEnd(
   command: string,
   args: readonly string[],
   options: StartOptions & { readonly timeoutMs?: number } = {},
 ): Promise<Exit & { readonly stdout: string; readonly stderr: string }> {
-  const { timeoutMs = 60_000 } = options;
+  const { timeoutMs = 140_000 } = options;
   const started = startProcess(command, args, options);
   let late = false;
   const timer = setTimeout(() => {
