@@ -9,6 +9,7 @@ import type { Clock } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
 import { answerOf } from '../../limiter/failure-policy.js';
 import type { DomainPolicy } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import type { Rule } from '../../policy/rule.js';
 import { append } from '../../runtime/append.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
@@ -52,6 +53,8 @@ export interface HoldsOptions {
   readonly observer: { readonly counts: Pick<DecisionCounts, 'forgiven'> };
   readonly answers: Pick<AnswerOptions, 'holdNames'>;
   readonly marks: HoldMarks;
+  /** Returns the policies in effect. */
+  readonly policies: () => PolicySet | undefined;
   /** Maximum time for a store call, in microseconds. */
   readonly storeTimeoutMicros: number;
 }
@@ -169,10 +172,12 @@ export class Holds {
     }
     if (holds.length === 0) return;
     if (named.length > 0) context.token = encodeToken(named, this.#options.marks);
-    // The transport keeps the function for a while, so it refers to no more than it needs.
+    // The transport keeps the function of a quiet connection for a long time. The policy and its rows of plans, which
+    // reloads replace, must not stay in memory with it.
     const { policy, caller } = context;
+    const { domain } = policy;
     const { connection } = caller;
-    caller.onReset = () => this.#release(policy, holds, connection);
+    caller.onReset = () => this.#release(domain, holds, connection);
   }
 
   /**
@@ -285,9 +290,10 @@ export class Holds {
     }
   }
 
-  /** Gives back the holds of a request whose caller is gone. */
-  #release(policy: DomainPolicy, holds: readonly TokenHold[], connection: unknown): void {
-    const { domain } = policy;
+  /** Gives back the holds of a request whose caller is gone. The current policy has their rules, as for tokens. */
+  #release(domain: string, holds: readonly TokenHold[], connection: unknown): void {
+    const policy = this.#options.policies()?.domains.get(domain);
+    if (policy === undefined) return;
     for (const hold of holds) {
       const held = heldRuleOf(policy, hold);
       if (held === undefined) continue;

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
 import {
@@ -13,6 +15,7 @@ import { decodeToken, type TokenHold } from '../../../../src/service/holds/hold-
 import { holdItem } from '../../../support/limiter/hold-items.js';
 import { firstEditionToken, inventedToken } from '../../../support/limiter/hold-tokens.js';
 import { Decider, descriptor, headers } from '../../../support/policy/decider.js';
+import { waitFor } from '../../../support/process/wait-for.js';
 
 const EXPORTS = `
 domain: d
@@ -357,6 +360,23 @@ describe('a call that is reset', () => {
     caller.onReset?.();
     await new Promise((resolve) => setImmediate(resolve));
     expect(left(decider, ['customer=acme'])).toBe(2);
+  });
+
+  test('releases its holds after a reload, and keeps no earlier policy in memory until then', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    setFlagsFromString('--no-expose-gc');
+    const decider = new Decider(EXPORTS);
+    const earlier = new WeakRef(decider.options.policies()?.domains.get('d') as object);
+    const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, onReset: undefined };
+    await decider.service.decide({ domain: 'd', descriptors: [acme], hitsAddend: 0 }, caller);
+    decider.reload(EXPORTS);
+    await waitFor('the earlier policy to be freed', () => {
+      collect();
+      return earlier.deref() === undefined;
+    });
+    caller.onReset?.();
+    await waitFor('the slot', () => left(decider, ['customer=acme']) === 2);
   });
 });
 
