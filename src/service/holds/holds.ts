@@ -81,10 +81,11 @@ export class Holds {
    * Settles the holds of the tokens in a request, also if the request is refused later. Descriptors with the same token
    * are one settlement, and the hits of the first one that has its own are the use. A settlement that failed is tried
    * again until its hold expires. The request does not wait for settlements after the first {@link MAX_WORK_AT_ONCE}.
-   * Returns undefined if the request has no token.
+   * If the use of a request above a bound was not read, the hits stay taken, also with `unknown: free`: otherwise, a
+   * caller with long headers would get them back. Returns undefined if the request has no token.
    */
   settle(
-    { descriptors }: RateLimitRequest,
+    { descriptors, exceeded }: RateLimitRequest,
     policy: DomainPolicy,
     connection: unknown,
   ): Settlements | undefined {
@@ -108,9 +109,11 @@ export class Holds {
       characters += token.length;
       const holds = characters > MAX_TOKENS_CHARACTERS ? [undefined] : decodeToken(token);
       const source = new TokenSource(token, this.#options.marks);
-      const use = { source, connection, used, records };
-      for (const hold of holds)
+      for (const hold of holds) {
+        const kept = exceeded === undefined ? undefined : hold?.amount;
+        const use = { source, connection, used: used ?? kept, records };
         work += this.#settleHold(policy, hold, use, running, work >= MAX_WORK_AT_ONCE);
+      }
     }
     return { ends, done: allOf(running) };
   }

@@ -26,6 +26,8 @@ descriptors:
     rate_limit: { unit: day, requests_per_unit: 10000, hold: { amount: 4000 } }
   - key: bucket
     rate_limit: { token_bucket: { max_tokens: 100, fill_interval: 1h }, hold: { amount: 40 } }
+  - key: free
+    rate_limit: { unit: day, requests_per_unit: 10000, hold: { amount: 4000, unknown: free } }
 `;
 const acme = descriptor(['customer=acme']);
 
@@ -73,6 +75,30 @@ test.each<[string, (end: Descriptor) => readonly Descriptor[], DeciderOptions]>(
   expect(decider.codec.decodeResponse(answer)).toMatchObject({ overallCode: CODE.OVER_LIMIT });
   expect(decider.observer.told).toContain(`d ${why} denied`);
   expect(left(decider)).toBe(1_000_000);
+});
+
+test.each<[string, (token: string) => readonly Descriptor[]]>([
+  ['request_bytes', (token) => [descriptor([token, `path=${'x'.repeat(70_000)}`], { hitsAddend: 9000 })]],
+  [
+    'entries',
+    (token) => [descriptor([token, ...Array.from({ length: 1000 }, () => 'k=v')], { hitsAddend: 9000 })],
+  ],
+  [
+    'descriptors',
+    (token) => [
+      descriptor([token, 'done=1']),
+      ...Array.from({ length: 127 }, () => acme),
+      descriptor([token], { hitsAddend: 9000 }),
+    ],
+  ],
+])('a use beyond the bound %s does not free the estimate', async (_why, descriptorsOf) => {
+  const decider = new Decider(POLICY);
+  const token = tokenOf(decider.answer([descriptor(['free=acme'])]));
+  const descriptors = descriptorsOf(`hold=${token}`);
+  await decider.service.handle(decider.codec.encodeRequest({ domain: 'd', descriptors, hitsAddend: 0 }));
+  expect(left(decider, 'free=acme')).toBe(6000);
+  decider.answer([descriptor([`hold=${token}`], { hitsAddend: 0 })]);
+  expect(left(decider, 'free=acme')).toBe(6000);
 });
 
 test('a call settles about 128 slots at once, and the others soon after', async () => {
