@@ -66,7 +66,10 @@ export class LargeRequests {
       return decide('full');
     }
     const nowMicros = this.#clock.monotonicMicros();
-    const dueMicros = nowMicros + maxWaitMicros(caller.deadlineMicros - nowMicros);
+    const leftMicros = caller.deadlineMicros - nowMicros;
+    // The rest of the message arrived so late that the transport may end the call at the end of this turn.
+    if (leftMicros <= 0) return decide('late');
+    const dueMicros = nowMicros + maxWaitMicros(leftMicros);
     return new Promise((resolve, reject) => {
       const end = (noTurn: NoTurn | undefined): void => {
         try {
@@ -91,14 +94,10 @@ export class LargeRequests {
     this.#isScheduled = false;
     const startMicros = this.#clock.monotonicMicros();
     const endMicros = startMicros + TURN_MICROS;
-    let nowMicros = startMicros;
-    // Late requests come first. Each must be answered before its deadline, and their answers take little time.
-    for (const request of this.#waiting) {
-      if (request.dueMicros > startMicros) continue;
-      this.#end(request, 'late');
-      nowMicros = this.#clock.monotonicMicros();
-      if (nowMicros >= endMicros) break;
-    }
+    // Late requests come first, however many they are: after a stall, their deadlines have come or are near, and their
+    // answers take less time than their messages took to read.
+    for (const request of this.#waiting) if (request.dueMicros <= startMicros) this.#end(request, 'late');
+    let nowMicros = this.#clock.monotonicMicros();
     for (const request of this.#waiting) {
       if (nowMicros >= endMicros) break;
       this.#end(request, undefined);

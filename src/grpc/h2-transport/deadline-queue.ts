@@ -47,6 +47,8 @@ export class DeadlineQueue {
    * change the timer.
    */
   #timerMs = Number.POSITIVE_INFINITY;
+  /** Time at which the timer fired last. */
+  #firedMs = 0;
 
   constructor(timers: TimerSource) {
     this.#timers = timers;
@@ -68,16 +70,29 @@ export class DeadlineQueue {
     this.#heap.remove(entry);
   }
 
+  /**
+   * Expires the entries that are due now, but only at the end of the turn. After a stall of the process, timers fire
+   * before the turn reads what has arrived meanwhile, and before large requests are answered.
+   */
+  readonly #fire = (): void => {
+    this.#firedMs = this.#timers.nowMs();
+    this.#runLater();
+  };
+
+  #runLater(): void {
+    this.#timerMs = Number.NEGATIVE_INFINITY;
+    this.#timers.nextTurn(this.#run);
+  }
+
   readonly #run = (): void => {
     this.#timerMs = Number.POSITIVE_INFINITY;
-    const now = this.#timers.nowMs();
+    const now = this.#firedMs;
     let first = this.#heap.first;
     for (let count = 0; first !== undefined && first.dueAt <= now; count++) {
       if (count === EXPIRED_PER_TURN) {
         // Expired entries may have added new ones, which need no timer before this point.
         if (this.#timerMs !== Number.POSITIVE_INFINITY) this.#timers.clear(this.#timer);
-        this.#timerMs = Number.NEGATIVE_INFINITY;
-        this.#timers.nextTurn(this.#run);
+        this.#runLater();
         return;
       }
       this.remove(first);
@@ -85,13 +100,13 @@ export class DeadlineQueue {
       first = this.#heap.first;
     }
     if (first !== undefined && first.dueAt < this.#timerMs) {
-      this.#arm(first.dueAt, first.dueAt - now);
+      this.#arm(first.dueAt, first.dueAt - this.#timers.nowMs());
     }
   };
 
   #arm(atMs: number, delayMs: number): void {
     if (this.#timerMs !== Number.POSITIVE_INFINITY) this.#timers.clear(this.#timer);
     this.#timerMs = atMs;
-    this.#timer = this.#timers.set(this.#run, Math.min(Math.max(Math.ceil(delayMs), 1), MAX_DELAY_MS));
+    this.#timer = this.#timers.set(this.#fire, Math.min(Math.max(Math.ceil(delayMs), 1), MAX_DELAY_MS));
   }
 }
