@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import type { Attack } from '../stall/attack/attack.js';
 import { Attacker } from '../stall/attack/attacker.js';
-import { PATH_CASES, VALUE_CASES } from '../stall/cases/matchers.js';
-import { JSON_CASES, MESSAGE_CASES } from '../stall/cases/messages.js';
+import { REQUEST_CASES, WORST_REQUESTS } from '../stall/cases/requests.js';
 import { INNOCENT } from '../stall/policy-texts.js';
 import {
   descriptor,
@@ -59,7 +58,7 @@ function longAnswers(): Buffer {
   return Buffer.concat(Array.from({ length: 50 }, (_, n) => one(2 * n + 1)));
 }
 
-/** The attacks of the hostile connections; a fifth of the connections runs each. */
+/** The attacks of the hostile connections. Each has the same number of connections. */
 const CROWD: readonly Attack[] = [
   {
     kind: 'grpc',
@@ -83,30 +82,29 @@ const CROWD: readonly Attack[] = [
     streams: 4,
     calls: 4,
   },
+  // Large requests that wait for their turn.
+  { kind: 'grpc', messages: Object.values(WORST_REQUESTS), streams: 16 },
 ];
 
-/** Requests of 16 KB, or with the maximum number of entries, that wait for Redis. */
+/** Requests of 60 KB, or with the maximum number of entries, that wait for Redis. */
 const WAITING: readonly Attack[] = [
-  descriptor(['other', 'x'.repeat(16_000)]),
-  field(2, repeat(field(1, field(1, 'a')), 9900 * 5)),
+  descriptor(['other', 'x'.repeat(60_000)]),
+  field(2, repeat(field(1, field(1, 'a')), 990 * 5)),
 ].map((other) => ({
   kind: 'grpc',
   messages: [request(INNOCENT, descriptor(['caller', 'innocent']), other)],
   streams: 100,
+  connections: 50,
 }));
 
 /** One of each call from the other tests. */
-const CALLS: readonly Attack[] = [...PATH_CASES, ...VALUE_CASES, ...MESSAGE_CASES, ...JSON_CASES].flatMap(
-  ({ attack }) => attack?.() ?? [],
-);
+const CALLS: readonly Attack[] = REQUEST_CASES.flatMap(({ attacks }) => attacks?.() ?? []);
 
-const attackers: Attacker[] = [];
+let attacker: Attacker;
 beforeAll(() => {
-  for (let n = 0; n < CROWD.length; n++) attackers.push(new Attacker());
+  attacker = new Attacker();
 });
-afterAll(async () => {
-  await Promise.all(attackers.map((attacker) => attacker.close()));
-});
+afterAll(() => attacker.close());
 
 describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
   'in %d MiB',
@@ -122,25 +120,24 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
     /** Runs each attack on `connections` connections for `ms`, and sends innocent calls at the same time. */
     async function attackAll(attacks: readonly Attack[], connections: number, ms: number): Promise<void> {
       const { weir } = server;
-      const attacking = Promise.all(
-        attacks.map(async (attack, n) => {
-          const port = attack.kind === 'http' ? weir.httpPort : weir.grpcPort;
-          await attackers[n]?.attack({ attack, port, connections, ms });
-        }),
-      );
+      const aimed = attacks.map((attack) => ({
+        attack: { ...attack, connections },
+        port: attack.kind === 'http' ? weir.httpPort : weir.grpcPort,
+      }));
+      const attacking = attacker.attack({ attacks: aimed, ms });
       const asked = server.askInnocently();
       await attacking;
       const code = await asked;
       expect({ code, isAlive: server.isAlive() }).toEqual({ code: 0, isAlive: true });
       expect(await server.askInnocently()).toBe(0);
-      await Promise.all(attackers.slice(0, attacks.length).map((attacker) => attacker.finish()));
+      await attacker.finish();
       const peak = server.peak() ?? Number.POSITIVE_INFINITY;
       process.stdout.write(`in ${mebibytes} MiB, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
       expect(peak).toBeLessThan((mebibytes - FILES_MIB) * MIB);
     }
 
     test('a thousand hostile connections leave enough memory, and other clients are answered', async () => {
-      await attackAll(CROWD, CONNECTIONS / CROWD.length, ATTACK_MS);
+      await attackAll(CROWD, Math.ceil(CONNECTIONS / CROWD.length), ATTACK_MS);
     }, 180_000);
 
     // The smaller container covers the larger one, because the heap is the same.
@@ -154,7 +151,7 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
 );
 
 if (mebibytesHere === LEAST) {
-  test.each(WAITING.map((attack, n) => [['of 16 KB', 'of many entries'][n], attack] as const))(
+  test.each(WAITING.map((attack, n) => [['of 60 KB', 'of many entries'][n], attack] as const))(
     'requests %s that wait for a Redis that does not answer stay within 256 MiB',
     async (_, attack) => {
       const redis = await startRedis();
@@ -163,12 +160,12 @@ if (mebibytesHere === LEAST) {
         expect(await server.askInnocently()).toBe(0);
         await server.settle();
         redis.pause();
-        await attackers[0]?.attack({ attack, port: server.weir.grpcPort, connections: 50, ms: ATTACK_MS });
+        await attacker.attack({ attacks: [{ attack, port: server.weir.grpcPort }], ms: ATTACK_MS });
         redis.resume();
         const peak = server.peak() ?? Number.POSITIVE_INFINITY;
         process.stdout.write(`with an unresponsive Redis, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
         expect(peak).toBeLessThan((LEAST - FILES_MIB) * MIB);
-        await attackers[0]?.finish();
+        await attacker.finish();
         await waitFor('Redis to decide again', async () => (await server.askInnocently()) === 0);
       } finally {
         await server.stop();

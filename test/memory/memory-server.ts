@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MATCHER_FILES } from '../stall/cases/matchers.js';
+import { POLICY_FILES } from '../stall/cases/requests.js';
 import { INNOCENT, innocentPolicy } from '../stall/policy-texts.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { preloading } from '../support/process/preload.js';
@@ -28,7 +28,7 @@ export class MemoryServer {
 
   static async start(env: NodeJS.ProcessEnv = {}): Promise<MemoryServer> {
     const folder = new TempDir();
-    const files = { ...MATCHER_FILES, [`${INNOCENT}.yaml`]: innocentPolicy() };
+    const files = { ...POLICY_FILES, [`${INNOCENT}.yaml`]: innocentPolicy() };
     for (const [name, text] of Object.entries(files)) folder.write(join('policies', name), text);
     const collections = folder.write('collections', '');
     const weir = await startWeir({

@@ -1,18 +1,23 @@
 import { ADMINISTRATION_GROUP } from './cases/administration.js';
+import { BURST_CASE, BURST_FILES } from './cases/burst.js';
 import { LOG_GROUP, PLANS_GROUP, RELOAD_GROUP, XDS_GROUP } from './cases/changes.js';
 import { FLOOD_CASES } from './cases/floods.js';
-import { HOLD_GROUPS } from './cases/holds.js';
-import { MATCHER_FILES, PATH_CASES, VALUE_CASES } from './cases/matchers.js';
-import { JSON_CASES, MESSAGE_CASES } from './cases/messages.js';
-import { CALENDAR_GROUP, DENIED_GROUP, REDIS_GROUP, WORKERS_GROUP } from './cases/redis.js';
+import { PACED_CASE, POLICY_FILES, REQUEST_CASES } from './cases/requests.js';
 import { VIEW_GROUP } from './cases/views.js';
-import type { StallGroup } from './stall-case.js';
+import type { StallCase, StallGroup } from './stall-case.js';
+
+const files = { ...POLICY_FILES, ...BURST_FILES };
+const withRedis = (one: StallCase): StallCase => ({ ...one, name: `Redis, ${one.name}` });
 
 /** All cases, grouped by the server that they need. */
 export const STALL_GROUPS: readonly StallGroup[] = [
   {
-    setup: { name: 'buckets in memory', files: MATCHER_FILES },
-    cases: [...PATH_CASES, ...VALUE_CASES, ...MESSAGE_CASES, ...JSON_CASES, ...FLOOD_CASES],
+    setup: { name: 'buckets in memory', files },
+    cases: [PACED_CASE, BURST_CASE, ...REQUEST_CASES, ...FLOOD_CASES],
+  },
+  {
+    setup: { name: 'buckets in Redis', files, redis: true },
+    cases: [PACED_CASE, BURST_CASE].map(withRedis),
   },
   VIEW_GROUP,
   ADMINISTRATION_GROUP,
@@ -20,9 +25,4 @@ export const STALL_GROUPS: readonly StallGroup[] = [
   RELOAD_GROUP,
   XDS_GROUP,
   LOG_GROUP,
-  REDIS_GROUP,
-  DENIED_GROUP,
-  CALENDAR_GROUP,
-  ...HOLD_GROUPS,
-  WORKERS_GROUP,
 ];

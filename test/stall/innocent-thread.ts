@@ -78,6 +78,7 @@ class Innocent implements CallObserver {
       failure: this.failure,
       p50Ms: at(0.5),
       p99Ms: at(0.99),
+      p999Ms: at(0.999),
       longestMs: at(1),
     };
   }

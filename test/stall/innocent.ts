@@ -19,6 +19,7 @@ export interface InnocentResult {
   /** Latency percentiles, measured from the time at which a call was due. */
   readonly p50Ms: number;
   readonly p99Ms: number;
+  readonly p999Ms: number;
   readonly longestMs: number;
 }
 

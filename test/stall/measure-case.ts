@@ -1,4 +1,4 @@
-import type { Attack, AttackResult } from './attack/attack.js';
+import { type Attack, type AttackResult, connectionsOf } from './attack/attack.js';
 import { Attacker } from './attack/attacker.js';
 import { InnocentCaller, type InnocentResult } from './innocent.js';
 import { monotonicMs } from './loop-delay-log.js';
@@ -6,19 +6,24 @@ import { INNOCENT } from './policy-texts.js';
 import type { StallCase } from './stall-case.js';
 import type { StallServer } from './stall-server.js';
 
-const INNOCENT_RATE = 200;
+/** High enough that the 99.9th percentile of ten seconds is one of several calls. */
+const INNOCENT_RATE = 500;
 /** More than one, so that each worker gets some of the connections. */
 const INNOCENT_CONNECTIONS = 4;
-const WARM_UP_MS = 300;
-const BASELINE_SAMPLES = 4;
-const BASELINE_MS = 150;
-/** Maximum cost of the innocent caller, in CPU microseconds per second. A higher value means weir is still starting. */
-const MAX_BASELINE = 60_000;
+/** Maximum time until all calls of an attack with a fixed number of calls are answered. */
+const MAX_CALLS_MS = 30_000;
 /** weir has finished an attack when it uses less than this share of a core. */
 const IDLE_SHARE = 0.3;
 const POLL_MS = 50;
 /** Maximum time until weir has finished an attack. */
 const SETTLE_MS = 3000;
+/** Share of a core that weir uses for paced attacks and the innocent caller together. */
+const PACED_SHARE = 0.6;
+/** The rate of paced attacks at the beginning, and the interval in which it is adjusted. */
+const FIRST_CALLS_PER_SECOND = 100;
+const ADJUST_MS = 250;
+/** Share of a measurement in which the rate is adjusted before the innocent caller's latencies count. */
+const WARM_UP_SHARE = 0.3;
 
 /** Effects of one attack on weir and on the innocent caller. */
 export interface Measurement {
@@ -26,15 +31,18 @@ export interface Measurement {
   readonly connections: number;
   /** Amount of attack data that the kernel accepted. */
   readonly kilobytes: number;
-  /** CPU time of weir without the share of the innocent caller. */
-  readonly cpuMicros: number;
-  readonly microsPerKilobyte: number;
+  /** Share of a core that weir used during the attack. */
+  readonly coreShare: number;
   /** Longest delay of the event loop, without the time in which the thread waited for a core. */
   readonly delayMs: number;
   /** Longest delay of the event loop, including the time in which the thread waited for a core. */
   readonly delayWallMs: number;
   readonly innocent: InnocentResult;
+  /** The innocent caller before and after a paced attack. */
+  readonly quiet: readonly [InnocentResult, InnocentResult] | undefined;
   readonly answers: AttackResult['answers'];
+  readonly answerFailures: readonly string[];
+  readonly answerDelays: readonly string[];
   /** Whether weir had finished the attack before the attacker closed its connections. */
   readonly settled: boolean;
   readonly alive: boolean;
@@ -45,67 +53,89 @@ export class StallBench {
   readonly #attacker = new Attacker();
   readonly #innocent = new InnocentCaller();
 
-  /**
-   * Returns the CPU microseconds per second that a server needs for the innocent caller alone. Returns the lowest of
-   * several samples, because a server that has just started also does other work.
-   */
-  async baseline(server: StallServer): Promise<number> {
-    await this.#begin(server);
-    await pause(WARM_UP_MS);
-    let least = Number.POSITIVE_INFINITY;
-    for (let sample = 0; sample < BASELINE_SAMPLES; sample++) {
-      const before = server.cpuMicros();
-      const start = monotonicMs();
-      await pause(BASELINE_MS);
-      least = Math.min(least, (server.cpuMicros() - before) / ((monotonicMs() - start) / 1000));
-    }
-    await this.#innocent.end();
-    return Math.min(least, MAX_BASELINE);
+  /** Measures an attack of `ms`. Before and after a paced attack, it measures the innocent caller alone. */
+  async measure(server: StallServer, one: StallCase, ms: number): Promise<Measurement> {
+    if (one.isPaced !== true) return this.#attack(server, one, ms);
+    const before = await this.#alone(server, ms);
+    const measured = await this.#attack(server, one, ms);
+    return { ...measured, quiet: [before, await this.#alone(server, ms)] };
   }
 
-  /** Attacks for `ms`. Resolves when the innocent caller has all answers and the attacker's connections are closed. */
-  async measure(
-    server: StallServer,
-    { name, attack, background }: StallCase,
-    connections: number,
-    ms: number,
-    baseline: number,
-  ): Promise<Measurement> {
+  async close(): Promise<void> {
+    await Promise.all([this.#attacker.close(), this.#innocent.close()]);
+  }
+
+  async #alone(server: StallServer, ms: number): Promise<InnocentResult> {
     await this.#begin(server);
-    const start = monotonicMs();
-    const cpuBefore = server.cpuMicros();
+    await pause(ms);
+    return this.#innocent.end();
+  }
+
+  /** Resolves when the innocent caller has all answers and the attacker's connections are closed. */
+  async #attack(
+    server: StallServer,
+    { name, attacks, background, isPaced = false, failuresOf, delaysOf }: StallCase,
+    ms: number,
+  ): Promise<Measurement> {
+    const orders = (attacks?.() ?? []).map((attack) => ({ attack, port: portOf(server, attack) }));
+    const hasFixedCalls = orders.some(({ attack }) => attack.kind === 'grpc' && attack.calls !== undefined);
+    const warmUpMs = isPaced ? ms * WARM_UP_SHARE : 0;
+    const attackMs = hasFixedCalls ? MAX_CALLS_MS : warmUpMs + ms;
+    if (!isPaced) await this.#begin(server);
+    let start = monotonicMs();
+    let cpuBefore = server.cpuMicros();
     let ended = false;
     const backgroundWork = background?.(server, () => ended);
-    const order = attack?.();
-    if (order !== undefined) {
-      await this.#attacker.attack({ attack: order, connections, ms, port: portOf(server, order) });
-    } else await pause(ms);
+    const attacking =
+      orders.length > 0 ? this.#attacker.attack({ attacks: orders, ms: attackMs, isPaced }) : pause(ms);
+    const pacing = isPaced ? this.#adjustPace(server, () => ended) : undefined;
+    if (isPaced) {
+      await pause(warmUpMs);
+      await this.#begin(server);
+      start = monotonicMs();
+      cpuBefore = server.cpuMicros();
+    }
+    await attacking;
     ended = true;
+    const coreShare = (server.cpuMicros() - cpuBefore) / 1000 / (monotonicMs() - start);
     const backgroundBytes = (await backgroundWork) ?? 0;
+    await pacing;
     const settled = await settle(server);
-    const result = order === undefined ? { bytes: 0, opened: 0, answers: {} } : await this.#attacker.finish();
+    const result = orders.length === 0 ? { bytes: 0, opened: 0, answers: {} } : await this.#attacker.finish();
     const innocent = await this.#innocent.end();
     // loop-delay.ts writes the last delay after the last answer.
     await pause(10);
-    const seconds = (monotonicMs() - start) / 1000;
-    const cpuMicros = Math.max(0, server.cpuMicros() - cpuBefore - baseline * seconds);
-    const kilobytes = (result.bytes + backgroundBytes) / 1024;
     const { ownMs, wallMs } = server.longestDelay(start);
     // An event loop that is still blocked has not written its delay yet.
     const isStuck = innocent.unanswered > 0 && innocent.failure === undefined;
     const stuckMs = isStuck ? monotonicMs() - start : 0;
     return {
-      ...{ name, connections, kilobytes, cpuMicros, innocent, settled },
-      microsPerKilobyte: kilobytes === 0 ? 0 : cpuMicros / kilobytes,
+      ...{ name, coreShare, innocent, settled, quiet: undefined },
+      connections: orders.reduce((sum, { attack }) => sum + connectionsOf(attack), 0),
+      kilobytes: (result.bytes + backgroundBytes) / 1024,
       delayMs: Math.max(ownMs, stuckMs),
       delayWallMs: wallMs,
       answers: result.answers,
+      answerFailures: failuresOf?.(result) ?? [],
+      answerDelays: delaysOf?.(result) ?? [],
       alive: server.weir.process.isRunning(),
     };
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#attacker.close(), this.#innocent.close()]);
+  /**
+   * Adjusts the rate of paced attacks until they end. Time in which weir waited for a core counts as used, because the
+   * attacks would otherwise take all of a busy machine.
+   */
+  async #adjustPace(server: StallServer, ended: () => boolean): Promise<void> {
+    let callsPerSecond = FIRST_CALLS_PER_SECOND;
+    while (!ended()) {
+      this.#attacker.setPace({ callsPerSecond });
+      const start = monotonicMs();
+      const before = server.demandMicros();
+      await pause(ADJUST_MS);
+      const share = (server.demandMicros() - before) / 1000 / (monotonicMs() - start);
+      callsPerSecond *= Math.min(2, Math.max(0.5, PACED_SHARE / share));
+    }
   }
 
   #begin(server: StallServer): Promise<void> {

@@ -62,37 +62,32 @@ descriptors: [{ key: v, rate_limit: { unit: minute, requests_per_unit: 1000000 }
 `;
 }
 
-/**
- * Returns a policy with four token buckets for each value of `v`. One request empties them for longer than an attack
- * lasts.
- */
-export function emptyBucketPolicy(domain: string): string {
-  const limits = numbers(4).map(
-    (n) => `      - { name: limit${n}, token_bucket: { max_tokens: 1, fill_interval: ${24 + n}h } }`,
-  );
+/** Returns a policy with two limits for each value of `two`, and three for each value of `three`. */
+export function severalLimitsPolicy(domain: string): string {
+  const node = (key: string, count: number): string => {
+    const limits = numbers(count).map(
+      (n) => `      - { name: ${key}${n}, unit: minute, requests_per_unit: ${1_000_000 + n} }`,
+    );
+    return `  - key: ${key}\n    rate_limits:\n${limits.join('\n')}`;
+  };
+  return `domain: ${domain}\ndescriptors:\n${node('two', 2)}\n${node('three', 3)}\n`;
+}
+
+/** Returns a policy that limits the concurrent requests for each value of `v`. */
+export function holdPolicy(domain: string): string {
   return `domain: ${domain}
-descriptors:
-  - key: v
-    rate_limits:
-${limits.join('\n')}
+descriptors: [{ key: v, rate_limit: { concurrency: { max: 1000000 } } }]
 `;
 }
 
-/**
- * Returns a policy with `count` calendar windows, one for each value of `v`, in all time zones. `more` is added to each
- * limit, so that a reload changes it.
- */
-export function calendarPolicy(domain: string, count: number, more = 0): string {
-  const zones = Intl.supportedValuesOf('timeZone');
-  const units = ['day', 'week', 'month', 'year'];
-  const nodes = numbers(count).map((n) => {
-    const [unit, zone] = [units[Math.floor(n / zones.length) % units.length], zones[n % zones.length]];
-    return (
-      `  - { key: v, value: value${n}, rate_limit: { unit: ${unit}, requests_per_unit: ` +
-      `${1_000_000 + n + more}, calendar: ${zone} } }`
-    );
-  });
-  return `domain: ${domain}\ndescriptors:\n${nodes.join('\n')}\n`;
+/** Returns a policy with a bucket of `tokens` tokens, which refills too slowly for a test, and with other limits. */
+export function burstPolicy(domain: string, tokens: number): string {
+  return `domain: ${domain}
+on_store_failure: deny
+descriptors:
+  - { key: shared, rate_limit: { token_bucket: { max_tokens: ${tokens}, fill_interval: 1h } } }
+  - { key: v, rate_limit: { unit: minute, requests_per_unit: 1000000 } }
+`;
 }
 
 /** Returns ten regular expressions whose automata have many states. Random strings of a and b visit all states. */

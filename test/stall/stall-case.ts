@@ -1,14 +1,22 @@
-import type { Attack } from './attack/attack.js';
+import type { Attack, AttackResult } from './attack/attack.js';
 import type { ServerSetup, StallServer } from './stall-server.js';
 
 /** Valid input or a change of policies that must not delay the innocent caller. */
 export interface StallCase {
   readonly name: string;
-  readonly attack?: () => Attack;
-  /** Work next to the attack, until `ended` returns true. Resolves with the number of bytes written or sent. */
+  /** Attacks that run at the same time. */
+  readonly attacks?: () => readonly Attack[];
+  /**
+   * Whether the attacks are paced so that weir uses about 60 % of a core. Otherwise, they send as fast as weir answers.
+   * The innocent caller's latencies are then compared to those without attacks.
+   */
+  readonly isPaced?: boolean;
+  /** Work next to the attacks, until `ended` returns true. Resolves with the number of bytes written or sent. */
   readonly background?: (server: StallServer, ended: () => boolean) => Promise<number>;
-  /** Numbers of attacker connections. The case runs once for each; 1 and 16 by default. */
-  readonly connections?: readonly number[];
+  /** Returns what is wrong with the answers to the attacks. */
+  readonly failuresOf?: (result: AttackResult) => readonly string[];
+  /** Returns what is wrong unless the machine is busy. */
+  readonly delaysOf?: (result: AttackResult) => readonly string[];
 }
 
 /** Cases that use the same server. */

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
 import { cpuMicrosOfAll } from '../bench/cpu.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -89,6 +90,13 @@ export class StallServer {
   /** Returns the CPU time of weir and its workers so far. */
   cpuMicros(): number {
     return recordedPids(this.delays.path).reduce((sum, pid) => sum + cpuOf(pid), 0);
+  }
+
+  /** Returns {@link cpuMicros}, and the time in which the main thread waited for a core. */
+  demandMicros(): number {
+    const { pid } = this.weir.process;
+    const waited = Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')[1]);
+    return this.cpuMicros() + waited / 1000;
   }
 
   longestDelay(sinceMs: number): LoopDelay {

@@ -96,12 +96,10 @@ async function passes(user: string): Promise<boolean> {
 /** Returns the number of requests of a new user that pass during an attack. */
 async function countPassing(request: Buffer, user: string): Promise<number> {
   let isAttacking = true;
-  const attack = { kind: 'http', port: 'other', request, pipelined: 1 } as const;
-  const attacking = attacker
-    .attack({ attack, port: envoy.port, connections: CONNECTIONS, ms: ATTACK_MS })
-    .then(() => {
-      isAttacking = false;
-    });
+  const attack = { kind: 'http', port: 'other', request, pipelined: 1, connections: CONNECTIONS } as const;
+  const attacking = attacker.attack({ attacks: [{ attack, port: envoy.port }], ms: ATTACK_MS }).then(() => {
+    isAttacking = false;
+  });
   const results: Promise<boolean>[] = [];
   while (isAttacking) {
     results.push(passes(user));

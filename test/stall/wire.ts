@@ -3,8 +3,6 @@ import { gzipSync } from 'node:zlib';
 
 /** Largest message that weir accepts by default (GRPC_MAX_MESSAGE_BYTES). */
 export const MESSAGE_BYTES = 4_194_304;
-/** Largest value that can arrive through Envoy: even the highest header limit allows only about 60 KB. */
-export const ENVOY_BYTES = 61_440;
 
 function varint(value: number): number[] {
   const bytes: number[] = [];
@@ -35,14 +33,19 @@ export function descriptor(...entries: (readonly [key: string, value: string])[]
   return field(2, Buffer.concat(entries.map(([key, value]) => entry(key, value))));
 }
 
+/** Encodes a RateLimitDescriptor with an override of 1 request per hour (unit 3) as a field of a request. */
+export function overriding(key: string, value: string): Buffer {
+  return field(2, Buffer.concat([entry(key, value), field(2, Buffer.of(8, 1, 16, 3))]));
+}
+
 /** Encodes a RateLimitRequest whose fields are already encoded. */
 export function request(domain: string, ...fields: readonly Uint8Array[]): Buffer {
   return Buffer.concat([field(1, domain), ...fields]);
 }
 
-/** Encodes a request that repeats one encoded field up to `total` bytes. */
-export function filled(domain: string, piece: Uint8Array, total = MESSAGE_BYTES): Buffer {
-  const head = field(1, domain);
+/** Encodes a request that begins with `fields`, and repeats one encoded field up to `total` bytes. */
+export function filled(domain: string, piece: Uint8Array, total: number, ...fields: Uint8Array[]): Buffer {
+  const head = request(domain, ...fields);
   return Buffer.concat([head, repeat(piece, total - head.length)]);
 }
 

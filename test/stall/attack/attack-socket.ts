@@ -22,6 +22,7 @@ export abstract class AttackSocket implements AttackConnection {
   /** Starts the attack from the beginning on a new connection. */
   protected abstract begin(): void;
   protected abstract read(chunk: Buffer): void;
+  abstract startOne(): void;
   /** Continues to send when the socket can accept more data. */
   protected abstract pump(): void;
 

@@ -1,17 +1,20 @@
 /** Data that an attacker sends. The bytes are prepared in advance, so that the attacker's thread needs little CPU. */
-export type Attack = GrpcAttack | HttpAttack | FrameAttack;
+export type Attack = (GrpcAttack | HttpAttack | FrameAttack) & { readonly connections?: number };
+
+/** Number of connections of an attack that does not specify it. */
+const CONNECTIONS = 16;
 
 /** ShouldRateLimit calls by a client that obeys flow control. A new call starts as soon as an earlier call ends. */
 export interface GrpcAttack {
   readonly kind: 'grpc';
-  /** Encoded requests, sent in rotation. */
+  /** Encoded requests, sent in rotation. Each connection begins with another one. */
   readonly messages: readonly Uint8Array[];
   /** Whether the messages are already compressed. */
   readonly gzip?: boolean;
   /** Number of concurrent calls on each connection. */
   readonly streams: number;
-  /** Value of the grpc-timeout header, such as `1S`. */
-  readonly timeout?: string;
+  /** The grpc-timeout, in milliseconds. */
+  readonly timeoutMs?: number;
   /** Whether each call stops one byte before its end and stays open. */
   readonly incomplete?: boolean;
   /** Maximum number of calls on each connection. Unlimited if absent. */
@@ -45,14 +48,29 @@ export interface FrameAttack {
   readonly unread?: boolean;
 }
 
-/** An attack with its target and duration. */
+/** Attacks that run at the same time, and their duration. */
 export interface AttackOrder {
+  readonly attacks: readonly AimedAttack[];
+  /** Duration, unless all data is sent and answered earlier. */
+  readonly ms: number;
+  /** Whether the attackers start calls only at the rate of {@link Pace}, one connection after the other. */
+  readonly isPaced?: boolean;
+}
+
+/** An attack with its target. */
+export interface AimedAttack {
   readonly attack: Attack;
   /** Target port on 127.0.0.1. */
   readonly port: number;
-  readonly connections: number;
-  /** Duration, unless all data is sent and answered earlier. */
-  readonly ms: number;
+}
+
+/** Changes the rate of a running attack. */
+export interface Pace {
+  readonly callsPerSecond: number;
+}
+
+export function connectionsOf(attack: Attack): number {
+  return attack.connections ?? CONNECTIONS;
 }
 
 /** Results of an attack. */
@@ -61,12 +79,17 @@ export interface AttackResult {
   readonly bytes: number;
   /** Number of opened connections, including those that replaced connections closed by the server. */
   readonly opened: number;
-  /** Count of each answer: a grpc-status, an HTTP status, `reset` or `closed`. */
+  /**
+   * Count of each answer: a grpc-status, with the overall code of a decision, an HTTP status, `reset`, `closed`, or
+   * `late` for each answer after the timeout.
+   */
   readonly answers: Readonly<Record<string, number>>;
 }
 
 /** One connection of an attacker. */
 export interface AttackConnection {
+  /** Starts one more call or batch of a paced attack. */
+  startOne(): void;
   /** Starts no new calls, requests or repetitions. */
   stop(): void;
   /** Closes the connection. */

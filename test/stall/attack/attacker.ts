@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { repositoryRoot } from '../../support/process/tools.js';
-import type { AttackOrder, AttackResult } from './attack.js';
+import type { AttackOrder, AttackResult, Pace } from './attack.js';
 
 type Reply = 'stopped' | { readonly result: AttackResult };
 
@@ -24,6 +24,11 @@ export class Attacker {
    */
   async attack(order: AttackOrder): Promise<void> {
     await this.#send(order);
+  }
+
+  /** Changes the rate of a paced attack. */
+  setPace(pace: Pace): void {
+    this.#thread.postMessage(pace);
   }
 
   /** Closes the connections. Resolves with the result of the attack. */

@@ -34,6 +34,10 @@ export class FrameFlood extends AttackSocket {
     return true;
   }
 
+  startOne(): void {
+    throw new Error('frames are not paced');
+  }
+
   protected begin(): void {
     this.firstId = 0;
     this.times = 0;
@@ -43,7 +47,7 @@ export class FrameFlood extends AttackSocket {
       windowUpdate: () => {},
       ended: (_id, what) => this.tally.add(what),
       ping: () => {},
-      received: () => {},
+      data: () => {},
     });
     const opening = [PREFACE, settings([4, 0x7fff_ffff]), SETTINGS_ACK, this.attack.once ?? Buffer.alloc(0)];
     this.socket.write(Buffer.concat(opening));

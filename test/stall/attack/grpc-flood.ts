@@ -1,3 +1,4 @@
+import { CODE } from '../../../src/codec/messages.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import {
   ACK,
@@ -19,6 +20,7 @@ const FRAME_BYTES = 16_384;
 const WINDOW = 1 << 30;
 /** Time after which a connection with only unfinished calls is replaced. */
 const HELD_MS = 100;
+const PREFIX_BYTES = 5;
 
 interface Call {
   readonly id: number;
@@ -26,6 +28,10 @@ interface Call {
   /** Number of sent body bytes. */
   at: number;
   window: number;
+  /** Time at which the headers were sent. */
+  startMs: number;
+  /** Beginning of the answer. */
+  answer: Buffer | undefined;
 }
 
 /** Sends calls like an ordinary client that obeys flow control, with a fixed number of concurrent calls. */
@@ -38,7 +44,7 @@ export class GrpcFlood extends AttackSocket {
   /** Calls whose bodies are not sent completely, in their order. */
   private sending: Call[] = [];
   private nextId = 1;
-  private nextBody = 0;
+  private nextBody: number;
   private callsLeft: number;
   private window = 65_535;
   private streamWindow = 65_535;
@@ -46,17 +52,24 @@ export class GrpcFlood extends AttackSocket {
   private ready = false;
   private toAcknowledge = 0;
 
-  constructor(port: number, attack: GrpcAttack, tally: Tally) {
+  /** The connection begins with message number `firstBody`. */
+  constructor(port: number, attack: GrpcAttack, tally: Tally, firstBody: number) {
     super(port, tally);
     this.attack = attack;
+    this.nextBody = firstBody;
     this.callsLeft = attack.calls ?? Number.POSITIVE_INFINITY;
     this.bodies = attack.messages.map((message) => prefixed(message, attack.gzip === true));
     this.head = block(
       ...[':method: POST', ':scheme: http', `:path: ${SHOULD_RATE_LIMIT_PATH}`, ':authority: weir'],
       ...['content-type: application/grpc', 'te: trailers'],
       ...(attack.gzip === true ? ['grpc-encoding: gzip'] : []),
-      ...(attack.timeout === undefined ? [] : [`grpc-timeout: ${attack.timeout}`]),
+      ...(attack.timeoutMs === undefined ? [] : [`grpc-timeout: ${attack.timeoutMs}m`]),
     );
+  }
+
+  startOne(): void {
+    this.callsLeft++;
+    this.pump();
   }
 
   get done(): boolean {
@@ -92,13 +105,17 @@ export class GrpcFlood extends AttackSocket {
       ended: (streamId, what) => {
         const call = this.calls.get(streamId);
         if (call === undefined) return;
-        this.tally.add(what);
+        this.tally.add(`${what}${decisionOf(call.answer)}`);
+        const { timeoutMs = Number.POSITIVE_INFINITY } = this.attack;
+        if (performance.now() - call.startMs > timeoutMs) this.tally.add('late');
         this.calls.delete(streamId);
         if (call.at < call.body.length) this.sending = this.sending.filter((one) => one !== call);
       },
       ping: (payload) => this.socket.write(frame(TYPE.PING, ACK, 0, payload)),
-      received: (bytes) => {
-        this.toAcknowledge += bytes;
+      data: (streamId, payload) => {
+        const call = this.calls.get(streamId);
+        if (call !== undefined) call.answer ??= Buffer.from(payload.subarray(0, PREFIX_BYTES + 2));
+        this.toAcknowledge += payload.length;
         if (this.toAcknowledge < WINDOW / 2) return;
         this.socket.write(frame(TYPE.WINDOW_UPDATE, 0, 0, words(this.toAcknowledge)));
         this.toAcknowledge = 0;
@@ -143,11 +160,13 @@ export class GrpcFlood extends AttackSocket {
     while (!this.stopped && this.calls.size < most && this.callsLeft > 0) {
       this.callsLeft--;
       const body = this.bodies[this.nextBody++ % this.bodies.length] as Buffer;
-      const call: Call = { id: this.nextId, body, at: 0, window: this.streamWindow };
+      const call: Call = {
+        ...{ id: this.nextId, body, at: 0, window: this.streamWindow },
+        ...{ startMs: 0, answer: undefined },
+      };
       this.nextId += 2;
       this.calls.set(call.id, call);
       this.sending.push(call);
-      this.socket.write(frame(TYPE.HEADERS, END_HEADERS, call.id, this.head));
     }
   }
 
@@ -158,6 +177,10 @@ export class GrpcFlood extends AttackSocket {
     while (call.at < end) {
       const room = Math.min(end - call.at, FRAME_BYTES, this.window, call.window);
       if (room <= 0 || this.socket.writableNeedDrain) return false;
+      if (call.at === 0) {
+        this.socket.write(frame(TYPE.HEADERS, END_HEADERS, call.id, this.head));
+        call.startMs = performance.now();
+      }
       const last = call.at + room === body.length;
       const header = frame(TYPE.DATA, last ? END_STREAM : 0, call.id);
       header.writeUIntBE(room, 0, 3);
@@ -173,9 +196,15 @@ export class GrpcFlood extends AttackSocket {
 
 /** Returns the message with gRPC's five-byte prefix. */
 function prefixed(message: Uint8Array, compressed: boolean): Buffer {
-  const bytes = Buffer.alloc(5 + message.length);
+  const bytes = Buffer.alloc(PREFIX_BYTES + message.length);
   bytes.writeUInt8(compressed ? 1 : 0, 0);
   bytes.writeUInt32BE(message.length, 1);
-  bytes.set(message, 5);
+  bytes.set(message, PREFIX_BYTES);
   return bytes;
+}
+
+/** Returns the overall code, which is the first field of a RateLimitResponse. */
+function decisionOf(answer: Buffer | undefined): string {
+  if (answer?.[PREFIX_BYTES] !== 8) return '';
+  return answer[PREFIX_BYTES + 1] === CODE.OVER_LIMIT ? ' OVER_LIMIT' : ' OK';
 }

@@ -11,8 +11,8 @@ export interface H2ReaderEvents {
   /** The answer of a stream is complete. `what` is its grpc-status, otherwise its HTTP status, or `reset`. */
   ended(streamId: number, what: string): void;
   ping(payload: Buffer): void;
-  /** Number of received DATA bytes, which the client must acknowledge with WINDOW_UPDATE. */
-  received(bytes: number): void;
+  /** Received DATA, whose size the client must acknowledge with WINDOW_UPDATE. */
+  data(streamId: number, payload: Buffer): void;
 }
 
 /** Reads the parts of a server's frames that an attacker needs. */
@@ -46,7 +46,7 @@ export class H2Reader {
     const { events } = this;
     switch (type) {
       case TYPE.DATA:
-        events.received(payload.length);
+        events.data(streamId, payload);
         if ((flags & END_STREAM) !== 0) events.ended(streamId, 'data');
         break;
       case TYPE.HEADERS: {

@@ -20,6 +20,11 @@ export class HttpFlood extends AttackSocket {
     this.batch = Buffer.concat(Array.from({ length: attack.pipelined }, () => request));
   }
 
+  startOne(): void {
+    this.batchesLeft++;
+    this.pump();
+  }
+
   get done(): boolean {
     return this.batchesLeft === 0 && this.outstanding === 0;
   }
@@ -51,11 +56,9 @@ export class HttpFlood extends AttackSocket {
   }
 
   protected pump(): void {
-    if (this.stopped || this.outstanding > 0 || this.socket.writableNeedDrain) return;
-    if (this.batchesLeft-- <= 0) {
-      this.batchesLeft = 0;
+    if (this.stopped || this.outstanding > 0 || this.batchesLeft === 0 || this.socket.writableNeedDrain)
       return;
-    }
+    this.batchesLeft--;
     this.outstanding = this.attack.pipelined;
     this.socket.write(this.batch);
   }

@@ -11,8 +11,8 @@ import { entry, field, http, request } from '../wire.js';
 const RULES = 10_000;
 const BUCKETS = 1_000_000;
 const REPEATED_DESCRIPTORS = 200_000;
-/** Number of descriptors in a call, below all bounds. */
-const DESCRIPTORS_PER_CALL = 500;
+/** One for each group, below all bounds. */
+const DESCRIPTORS_PER_CALL = 100;
 /** Number of browsers that show the page. */
 const BROWSERS = 20;
 /** Number of concurrent calls. */
@@ -29,9 +29,9 @@ function tenantsPolicy(): string {
 }
 
 /** Returns POST requests with a body. Each request waits for the answer to the previous request. */
-function post(path: string, body: object, domain: object = { domain: 'tenants' }): () => Attack {
+function post(path: string, body: object, domain: object = { domain: 'tenants' }): () => Attack[] {
   const request = http('POST', path, JSON.stringify({ ...domain, ...body }));
-  return () => ({ kind: 'http', port: 'debug', request, pipelined: 1 });
+  return () => [{ kind: 'http', port: 'debug', request, pipelined: 1, connections: 1 }];
 }
 
 const tenant = { key: 'tenant', value: 'tenant1' };
@@ -40,18 +40,18 @@ const descriptor = [tenant, { key: 'group', value: 'g1' }];
 const CASES: readonly StallCase[] = [
   {
     name: 'administration: show all buckets of a tenant',
-    attack: post('/buckets', { action: 'show', entries: [tenant] }),
+    attacks: post('/buckets', { action: 'show', entries: [tenant] }),
   },
   {
     name: 'administration: show the bucket of a descriptor',
-    attack: post('/buckets', { action: 'show', entries: descriptor }),
+    attacks: post('/buckets', { action: 'show', entries: descriptor }),
   },
   {
     name: 'administration: reset all buckets of a tenant',
-    attack: post('/buckets', { action: 'reset', entries: [tenant] }),
+    attacks: post('/buckets', { action: 'reset', entries: [tenant] }),
   },
-  { name: 'administration: top callers of the hour', attack: post('/top', { of: 'hour', limit: 1000 }) },
-  { name: 'administration: history', attack: post('/history', {}, {}) },
+  { name: 'administration: top callers of the hour', attacks: post('/top', { of: 'hour', limit: 1000 }) },
+  { name: 'administration: history', attacks: post('/history', {}, {}) },
   { name: 'administration: twenty open pages', background: openTwentyPages },
 ];
 
@@ -77,17 +77,15 @@ export const ADMINISTRATION_GROUP: StallGroup = {
     prepare: async ({ weir }) => {
       // Sends encoded requests and does not decode answers, because both would take longer than weir's work.
       const client = new RawClient(`127.0.0.1:${weir.grpcPort}`);
-      const groups = Array.from({ length: 100 }, (_, n) => entry('group', `g${n}`));
+      const groups = Array.from({ length: DESCRIPTORS_PER_CALL }, (_, n) => entry('group', `g${n}`));
       let next = 0;
       const sendCalls = async (): Promise<void> => {
         while (next < BUCKETS + REPEATED_DESCRIPTORS) {
           const first = next < BUCKETS ? next : 0;
           next += DESCRIPTORS_PER_CALL;
-          const descriptors = Array.from({ length: DESCRIPTORS_PER_CALL / 100 }, (_, n) => {
-            const tenant = entry('tenant', `tenant${first / 100 + n}`);
-            return groups.map((group) => field(2, Buffer.concat([tenant, group])));
-          });
-          const message = request('tenants', ...descriptors.flat());
+          const tenant = entry('tenant', `tenant${first / DESCRIPTORS_PER_CALL}`);
+          const descriptors = groups.map((group) => field(2, Buffer.concat([tenant, group])));
+          const message = request('tenants', ...descriptors);
           const reply = await client.unary(SHOULD_RATE_LIMIT_PATH, message, {});
           if (!('message' in reply)) throw new Error(`a call that creates buckets failed: ${reply.details}`);
         }
@@ -96,5 +94,5 @@ export const ADMINISTRATION_GROUP: StallGroup = {
       client.close();
     },
   },
-  cases: CASES.map((one) => ({ ...one, connections: [1] })),
+  cases: CASES,
 };

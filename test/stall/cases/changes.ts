@@ -5,26 +5,24 @@ import { encodeConfig } from '../../support/xds/xds-server.js';
 import type { Attack } from '../attack/attack.js';
 import { anyValuePolicy, INNOCENT, largePolicy } from '../policy-texts.js';
 import type { StallGroup } from '../stall-case.js';
-import { descriptor, field, repeat, request } from '../wire.js';
+import { descriptor, field, request } from '../wire.js';
 
 const RULES = 10_000;
 const PAUSE_MS = 300;
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 
-const ordinaryCalls = (domain: string): Attack => ({
-  kind: 'grpc',
-  messages: Array.from({ length: 100 }, (_, n) => request(domain, descriptor(['v', `v${n}`]))),
-  streams: 2,
-});
+const ordinaryCalls = (domain: string, streams: number): Attack[] => {
+  const messages = Array.from({ length: 100 }, (_, n) => request(domain, descriptor(['v', `v${n}`])));
+  return [{ kind: 'grpc', messages, streams, connections: 1 }];
+};
 
 export const RELOAD_GROUP: StallGroup = {
   setup: { name: '10,000 rules', files: { 'large.yaml': largePolicy('large', RULES) } },
   cases: [
     {
       name: 'reload of 10,000 rules during calls',
-      attack: () => ordinaryCalls('large'),
-      connections: [1],
+      attacks: () => ordinaryCalls('large', 2),
       background: async ({ policies }, ended) => {
         let bytes = 0;
         for (let reload = 0; !ended(); reload++) {
@@ -56,8 +54,7 @@ export const PLANS_GROUP: StallGroup = {
   cases: [
     {
       name: 'reload of 1,000,000 rows of plans during calls',
-      attack: () => ordinaryCalls('planned'),
-      connections: [1],
+      attacks: () => ordinaryCalls('planned', 2),
       background: async ({ policies, weir }, ended) => {
         const reloads = (): number => weir.log().filter(({ msg }) => msg === 'policy reloaded').length;
         const texts = [planTable('gold'), planTable('free')];
@@ -78,9 +75,6 @@ export const PLANS_GROUP: StallGroup = {
 /** Encodes a google.protobuf.Any as a field of a DiscoveryResponse. */
 const resource = (config: Uint8Array): Buffer =>
   field(2, Buffer.concat([field(1, RATE_LIMIT_CONFIG_TYPE), field(2, config)]));
-
-const EMPTY_RESOURCE = Buffer.of(0x12, 0);
-const UPDATE_BYTES = 4_194_000;
 
 /** Encodes a DiscoveryResponse whose resources are already encoded. */
 function update(version: string, resources: Uint8Array): Buffer {
@@ -120,7 +114,6 @@ export const XDS_GROUP: StallGroup = {
   cases: [
     {
       name: 'xDS, 10,000 resources',
-      connections: [1],
       background: updates(() =>
         Buffer.concat([
           resource(innocentConfig()),
@@ -129,23 +122,6 @@ export const XDS_GROUP: StallGroup = {
           ),
         ]),
       ),
-    },
-    {
-      name: 'xDS, 20,000 invalid resources',
-      connections: [1],
-      background: updates(() =>
-        Buffer.concat([
-          resource(innocentConfig()),
-          ...Array.from({ length: 20_000 }, (_, n) =>
-            resource(encodeConfig({ name: `b${n}`, domain: '', descriptors: [{ key: '' }] }).bytes),
-          ),
-        ]),
-      ),
-    },
-    {
-      name: 'xDS, 4 MB of empty resources',
-      connections: [1],
-      background: updates(() => repeat(EMPTY_RESOURCE, UPDATE_BYTES)),
     },
   ],
 };
@@ -160,15 +136,7 @@ export const LOG_GROUP: StallGroup = {
   cases: [
     {
       name: 'debug log without a reader',
-      attack: () => ({ ...ordinaryCalls('any'), streams: 64 }) as Attack,
-    },
-    {
-      name: 'debug log without a reader, values of 60 KB',
-      attack: () => ({
-        kind: 'grpc',
-        messages: [request('any', descriptor(['v', 'v'.repeat(61_440)]))],
-        streams: 4,
-      }),
+      attacks: () => ordinaryCalls('any', 64),
     },
   ],
 };
