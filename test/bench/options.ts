@@ -1,8 +1,8 @@
 import type { ExternalTarget } from './load/targets.js';
 
-export const HELP = `Usage: npm run bench [-- [micro|load] [options] [part of a case's name …]]
+export const HELP = `Usage: npm run bench [-- [micro|load|worst] [options] [part of a case's name …]]
 
-Runs micro and load by default. A complete name selects one case, and any other text selects all cases that
+Runs micro and load by default. worst measures the most expensive requests within the bounds of a request. A complete name selects one case, and any other text selects all cases that
 contain it.
 See docs/internals/benchmarks.md.
 
@@ -21,6 +21,7 @@ See docs/internals/benchmarks.md.
 export interface BenchOptions {
   readonly micro: boolean;
   readonly load: boolean;
+  readonly worst: boolean;
   readonly list: boolean;
   readonly quick: boolean;
   readonly write: boolean;
@@ -80,7 +81,7 @@ export function readOptions(argv: readonly string[]): BenchOptions | undefined {
   }
   if (flags.has('--help')) return undefined;
   const [kind] = words;
-  const isKind = kind === 'micro' || kind === 'load';
+  const isKind = kind === 'micro' || kind === 'load' || kind === 'worst';
   const quick = flags.has('--quick');
   const number = (name: string, usual: number) => {
     const text = values.get(name);
@@ -90,6 +91,7 @@ export function readOptions(argv: readonly string[]): BenchOptions | undefined {
   return {
     micro: (!isKind || kind === 'micro') && target === undefined,
     load: !isKind || kind === 'load',
+    worst: kind === 'worst',
     list: flags.has('--list'),
     quick,
     write: flags.has('--write'),

@@ -6,6 +6,7 @@ import { textHeading, textRows } from './load/table.js';
 import { startTargets } from './load/targets.js';
 import { type BenchOptions, HELP, readOptions, selectCases } from './options.js';
 import { printMicro } from './run-micro.js';
+import { runWorst } from './worst/run-worst.js';
 import { writeResults } from './write-results.js';
 
 /** `npm run bench`: prints tables to stdout, and progress to stderr. See docs/internals/benchmarks.md. */
@@ -77,6 +78,7 @@ async function main(): Promise<void> {
     count += rows.length;
     if (options.write) writeResults(rows, options);
   }
+  if (options.worst) count += await runWorst(options, printProgress);
   if (count === 0) {
     printProgress(
       `No case has ${options.filters.map((filter) => `"${filter}"`).join(' or ')} in its name. ` +

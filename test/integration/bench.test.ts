@@ -54,6 +54,23 @@ test('micro benchmarks print their results', async () => {
   expect(stdout).toMatch(/memory-store\n {2}take, 1 bucket +\d+ +\d+ ns/);
 });
 
+test('npm run bench -- worst measures requests, which are decided or given up as the table says', async () => {
+  const args = [RUN, 'worst', '--quick'];
+  const { code, stdout, stderr } = await runToEnd(process.execPath, args, { timeoutMs: 300_000 });
+  expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+  const rows = stdout.split('\n').map((line) => line.split(/ {2,}/));
+  for (const request of [
+    '128 long values',
+    'JSON, 1,000 entries',
+    'start of 56 holds',
+    '16 lists of 16 limits',
+  ]) {
+    const [one, , patterns] = rows.filter(([name]) => name === request);
+    expect(one).toEqual([request, 'one rule', ...Array(4).fill(expect.stringMatching(/^\d+$/))]);
+    expect(patterns).toContain('above MAX_MATCH_WORK');
+  }
+}, 320_000);
+
 test('part of a name selects a file or its cases, and other files print nothing', async () => {
   const named = await runToEnd(process.execPath, [RUN, 'micro', '--quick', 'hpack']);
   expect(named.stderr.split('\n').filter((line) => line.startsWith('micro: '))).toEqual(['micro: hpack']);
