@@ -154,7 +154,7 @@ export const BOUNDS = `
 | time to receive a complete request | the call's \`grpc-timeout\`, or ${time(DEFAULT_RECEIVE_TIMEOUT_MS)} for a call without a timeout | DEADLINE_EXCEEDED |
 | open health and reflection calls; messages of these calls that weir handles in one event-loop turn | ${MAX_AUXILIARY_CALLS}; 1 for each connection, and 8 for all connections | RESOURCE_EXHAUSTED; further messages wait for the next turn |
 | size of a health or reflection call's unread answers | ${size(MAX_UNREAD_BYTES)} | RESOURCE_EXHAUSTED |
-| size of a health or reflection request; bytes in a service or symbol name | ${size(MAX_AUXILIARY_BYTES)}; ${count(MAX_SYMBOL_BYTES)} | RESOURCE_EXHAUSTED; INTERNAL |
+| size of a health or reflection request; bytes in a service or symbol name | ${size(MAX_AUXILIARY_BYTES)}, or \`MAX_REQUEST_BYTES\` if that is less; ${count(MAX_SYMBOL_BYTES)} | RESOURCE_EXHAUSTED; INTERNAL |
 | calls that are canceled or reset before their answer (rapid reset) | a burst of ${count(DEFAULT_LIMITS.resetBurst)}, then ${count(DEFAULT_LIMITS.resetRefillPerSecond)} per second. The bound is high because Envoy cancels many calls while Redis does not answer. | ${CONNECTION_ENDS} |
 | answered calls with holds that weir remembers, to release the holds if the client resets the call | ${count(MAX_ANSWERED_CALLS)} | weir forgets the oldest call, and its holds end when they are settled or expire |
 | SETTINGS, PING, PRIORITY, WINDOW_UPDATE and empty DATA frames | a burst of ${count(DEFAULT_LIMITS.controlBurst)}, then ${count(DEFAULT_LIMITS.controlRefillPerSecond)} per second; each request allows additional frames | ${CONNECTION_ENDS} |

@@ -53,8 +53,8 @@ export interface GrpcServerOptions {
   /** Maximum length of a request message in bytes. Longer messages fail with RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes: number;
   /**
-   * Number of bytes of a message that handlers get, also after inflation. The fast stack does not keep the rest. A
-   * method of {@link GrpcServer.addMethod} fails with RESOURCE_EXHAUSTED for a longer message.
+   * Number of bytes of a message that handlers get, also after inflation. The fast stack does not keep the rest. Its
+   * methods of {@link GrpcServer.addMethod} fail with RESOURCE_EXHAUSTED for a message of this length, or a longer one.
    */
   readonly keptMessageBytes: number;
   /**

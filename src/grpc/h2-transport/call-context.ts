@@ -27,6 +27,8 @@ export class CallContext {
   readonly maxMessageBytes: number;
   /** See {@link GrpcServerOptions.keptMessageBytes}. */
   readonly keptMessageBytes: number;
+  /** Maximum length of a message of an auxiliary call, in bytes. Of a longer one, only a part may be kept. */
+  readonly maxAuxiliaryBytes: number;
   /** Maximum time for a unary request to arrive, in milliseconds. */
   readonly receiveTimeoutMs: number;
   /** Called when the last unary call of {@link started} has ended. */
@@ -43,6 +45,7 @@ export class CallContext {
     this.inflater = new Inflater(options.keptMessageBytes);
     this.maxMessageBytes = options.maxReceiveMessageBytes;
     this.keptMessageBytes = options.keptMessageBytes;
+    this.maxAuxiliaryBytes = Math.min(this.maxMessageBytes, this.keptMessageBytes - 1);
     this.receiveTimeoutMs = options.receiveTimeoutMs ?? DEFAULT_RECEIVE_TIMEOUT_MS;
   }
 

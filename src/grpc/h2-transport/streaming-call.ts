@@ -1,12 +1,6 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
-import {
-  type AuxiliaryCall,
-  type AuxiliaryHandler,
-  type AuxiliaryMethod,
-  type Fields,
-  MAX_AUXILIARY_BYTES,
-} from '../auxiliary-method.js';
+import type { AuxiliaryCall, AuxiliaryHandler, AuxiliaryMethod, Fields } from '../auxiliary-method.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
@@ -85,7 +79,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     this.#head = head;
     this.#context = context;
     this.#budget = context.budgetOf(stream);
-    this.#reader = new MessageReader(MAX_AUXILIARY_BYTES, this.#budget);
+    this.#reader = new MessageReader(context.maxAuxiliaryBytes, this.#budget);
     this.#beganMicros = context.options.monotonicMicros();
     stream.state = this;
   }
@@ -232,8 +226,12 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
       const compressed = { message: next.bytes, lend: () => next.bytes };
       this.#context.inflater.inflate(this.#head.encoding, compressed, this, (message) => {
         this.#inflating = false;
+        const { maxAuxiliaryBytes } = this.#context;
         if (message instanceof GrpcError) this.end(message);
-        else this.#hand(message);
+        else if (message.length > maxAuxiliaryBytes) {
+          const text = `Received message that decompresses to a size larger than ${maxAuxiliaryBytes}`;
+          this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, text));
+        } else this.#hand(message);
         this.#deliver();
       });
     }

@@ -22,10 +22,12 @@ async function serve(protoFolder: string, name: string): Promise<void> {
     key: wanted.server_creds?.key.toString() ?? '',
     clientCa: wanted.client_tls_cert.length > 0 ? wanted.client_tls_cert.toString() : undefined,
   };
+  const maxBytes = wanted.message_receive_limit || DEFAULT_RECEIVE_LIMIT;
   const server = createGrpcServer(transport, {
     tls: wanted.use_tls ? { material, clientSan: undefined } : undefined,
     ...SERVER_BOUNDS,
-    maxReceiveMessageBytes: wanted.message_receive_limit || DEFAULT_RECEIVE_LIMIT,
+    maxReceiveMessageBytes: maxBytes,
+    keptMessageBytes: maxBytes + 1,
     maxConcurrentStreams: 1000,
     maxHeaderListBytes: 16_384,
     maxConnectionAgeMs: Number.POSITIVE_INFINITY,

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuxiliaryMethod } from '../../../../src/grpc/auxiliary-method.js';
 import { type GrpcServerOptions, STATUS } from '../../../../src/grpc/grpc-server.js';
@@ -12,6 +13,7 @@ import {
   newFakeConnection,
 } from '../../../support/grpc/fake-server-stream.js';
 import { prefixed } from '../../../support/h2/http2-client.js';
+import { waitFor } from '../../../support/process/wait-for.js';
 
 const WATCH = '/t.T/Watch';
 const TALK = '/t.T/Talk';
@@ -83,6 +85,17 @@ describe('StreamingCall', () => {
     const talk = open(TALK);
     await send(talk, 65_537, false);
     expect(talk.grpcStatus).toBe(String(STATUS.RESOURCE_EXHAUSTED));
+  });
+
+  test.each([65_536, 65_537, 1_000_000])('bounds a compressed message of %s bytes', async (bytes) => {
+    const talk = new FakeServerStream(grpcRequestHead(TALK, 'grpc-encoding', 'gzip'), connection);
+    router.onRequest(talk, false);
+    const message = prefixed(gzipSync(Buffer.alloc(bytes)));
+    message[0] = 1;
+    router.onData(talk, message, 0, message.length, false);
+    await waitFor('an answer, or the end', () => talk.data.length > 0 || talk.grpcStatus !== undefined);
+    expect(talk.grpcStatus).toBe(bytes > 65_536 ? String(STATUS.RESOURCE_EXHAUSTED) : undefined);
+    router.onReset(talk);
   });
 
   test('allows unlimited messages on a stream whose answers are read', async () => {
