@@ -300,10 +300,11 @@ describe('thousands of streams', () => {
     await start({ ...limits({ maxConcurrentStreams: 1_000_000 }), maxBufferedBytes: 1e9 });
     const { held } = server.handler;
     const all = Buffer.concat(ids(100_000).map((id) => call(id, '/hold')));
-    // The sender runs in its own thread, because it must send while the server reads.
+    // The sender runs in its own thread, because it must send while the server reads. It leaves the connection open,
+    // because the server would not read what arrives with the end of a connection.
     const sender = new Worker(
       `const { port, bytes } = require('node:worker_threads').workerData;
-       require('node:net').connect(port, '127.0.0.1').end(Buffer.from(bytes)).resume().on('error', () => {});`,
+       require('node:net').connect(port, '127.0.0.1').resume().on('error', () => {}).write(bytes);`,
       { eval: true, workerData: { port: server.port, bytes: Buffer.concat([PREFACE, settings(), all]) } },
     );
     let before = 0;
