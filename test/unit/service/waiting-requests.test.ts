@@ -25,12 +25,7 @@ class SlowStore implements BucketStore {
   /** Answer if the request may not wait. */
   noRoom = FULL;
 
-  take(
-    _items: unknown,
-    _deadline: unknown,
-    _connection: unknown,
-    mayWait = true,
-  ): ReturnType<BucketStore['take']> {
+  take(_items: unknown, _deadline: unknown, mayWait = true): ReturnType<BucketStore['take']> {
     if (!mayWait) return this.noRoom;
     return new Promise((resolve) => this.waiting.push(resolve));
   }
