@@ -31,6 +31,8 @@ export function readAnswer(
   }
   if (response === undefined) return wrong('no message');
   const { statuses, overallCode } = response;
+  // weir gives up a request that finds no capacity: the answer has no statuses. All domains enforce limits.
+  if (statuses.length === 0 && overallCode === CODE.OVER_LIMIT) return { kind: 'undecided-denial' };
   if (statuses.length !== requested.length)
     return wrong(`${statuses.length} statuses for ${requested.length}`);
   for (const [at, { currentLimit }] of statuses.entries()) {

@@ -43,6 +43,8 @@ test.each([
     response(CODE.OVER_LIMIT, status(undefined, 2), status(undefined, 2)),
     { kind: 'undecided-denial' },
   ],
+  ['given up', response(CODE.OVER_LIMIT), { kind: 'undecided-denial' }],
+  ['wrong: given up, but allowed', response(CODE.OK), { kind: 'wrong' }],
   ['wrong: it belongs to another call', response(CODE.OK, status(TWO, 1), status(ONE, 1)), { kind: 'wrong' }],
   ['wrong: a status is missing', response(CODE.OK, status(ONE, 1)), { kind: 'wrong' }],
   [
