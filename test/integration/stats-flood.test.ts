@@ -58,7 +58,7 @@ test('no caller creates more series, or uses more memory, than allowed', async (
     },
   });
   const client = new RlsClient(server.grpcPort);
-  const perCall = 1000;
+  const perCall = 100;
   // Half of the values enter a name through detailed_metric, and half through a limit override.
   await inParallel(VALUES / perCall, 4, (call) =>
     client.ask(
