@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The parts of a Redis key; see TakeItem. */
 export interface KeyParts {
@@ -102,5 +102,5 @@ export class RedisKeys {
 }
 
 function tagOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, TAG_DIGITS);
+  return hash('sha256', text).slice(0, TAG_DIGITS);
 }
