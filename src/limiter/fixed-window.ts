@@ -45,6 +45,7 @@ export class WindowRate implements RateAlgorithm {
   readonly requestsPerUnit: number;
   /** Length of a window in microseconds. Calendar windows vary in length, so this is their nominal length. */
   readonly lengthMicros: number;
+  readonly reportedUnit: WindowUnit | undefined;
   readonly calendar: CalendarWindows | undefined;
   /**
    * Never counts the hits of a denied request, whatever `countDeniedHits` says. Set for a limit in a list of limits,
@@ -66,6 +67,8 @@ export class WindowRate implements RateAlgorithm {
     this.multiplier = multiplier;
     this.requestsPerUnit = requestsPerUnit;
     this.lengthMicros = UNIT_MICROS[unit] * multiplier;
+    this.reportedUnit =
+      multiplier === 1 ? unit : WINDOW_UNITS.find((one) => UNIT_MICROS[one] === this.lengthMicros);
     expectCount(requestsPerUnit, 0, 'the number of requests per unit');
     expectCount(multiplier, 1, 'the number of units in a window');
     expectCount(this.lengthMicros, 1, 'the length of a window');
@@ -179,11 +182,6 @@ export class WindowRate implements RateAlgorithm {
 
   get reportedLimit(): number {
     return this.requestsPerUnit;
-  }
-
-  reportedUnit(): WindowUnit | undefined {
-    if (this.multiplier === 1) return this.unit;
-    return WINDOW_UNITS.find((unit) => UNIT_MICROS[unit] === this.lengthMicros);
   }
 
   get hasFixedPeriod(): boolean {

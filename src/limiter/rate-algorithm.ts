@@ -76,10 +76,10 @@ export interface RateAlgorithm {
   /** The limit to report: the capacity of a bucket, or the hits of a window. */
   readonly reportedLimit: number;
   /**
-   * Returns the unit to report: the unit of a calendar window, or the unit that is as long as the window or as the time
+   * The unit to report: the unit of a calendar window, or the unit that is as long as the window or as the time
    * an empty bucket needs to fill. Undefined if there is no such unit.
    */
-  reportedUnit(): WindowUnit | undefined;
+  readonly reportedUnit: WindowUnit | undefined;
   /** Whether {@link periodSeconds} is constant. */
   readonly hasFixedPeriod: boolean;
   /**

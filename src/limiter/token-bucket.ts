@@ -69,6 +69,7 @@ export class TokenBucketRate implements RateAlgorithm {
   /** Time an empty bucket needs to fill: whole µs and carry in 1/q µs. */
   readonly fillWhole: number;
   readonly fillCarry: number;
+  readonly reportedUnit: WindowUnit | undefined;
   /**
    * Maximum debt in tokens (`max_debt`), which charges may take from an empty bucket. 0: no debt, and no request is a
    * charge.
@@ -102,6 +103,8 @@ export class TokenBucketRate implements RateAlgorithm {
     this.q = tokensPerFill / divisor;
     this.fillWhole = costWhole(this, maxTokens);
     this.fillCarry = costCarry(this, maxTokens);
+    this.reportedUnit =
+      this.fillCarry === 0 ? WINDOW_UNITS.find((one) => UNIT_MICROS[one] === this.fillWhole) : undefined;
     this.maxDebt = maxDebt;
     this.minChargeHits = minChargeHits;
     this.debtWhole = costWhole(this, maxTokens + maxDebt);
@@ -192,11 +195,6 @@ export class TokenBucketRate implements RateAlgorithm {
 
   get reportedLimit(): number {
     return this.maxTokens;
-  }
-
-  reportedUnit(): WindowUnit | undefined {
-    if (this.fillCarry !== 0) return undefined;
-    return WINDOW_UNITS.find((unit) => UNIT_MICROS[unit] === this.fillWhole);
   }
 
   periodSeconds(): number {

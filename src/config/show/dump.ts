@@ -58,7 +58,7 @@ export function ruleNodes(policy: CompiledPolicy): ReadonlyMap<Rule, PolicyNode>
 
 /** Returns the limit as text. The reference gives an unlimited rule the unit UNKNOWN. */
 function limitText(rate: Rate | undefined): string {
-  const unit = rate === undefined ? undefined : rate.reportedUnit();
+  const unit = rate === undefined ? undefined : rate.reportedUnit;
   const limit = rate === undefined ? 0 : rate.reportedLimit;
   return `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${limit}`;
 }

@@ -14,6 +14,7 @@ export class ConcurrencyRate implements RateAlgorithm {
   readonly kind = 'concurrency' as const;
   readonly byWallClock = false;
   readonly hasFixedPeriod = true;
+  readonly reportedUnit = undefined;
   /** Maximum number of slots, 1 to 2^32-1. */
   readonly max: number;
   /** No number of hits is a charge: usage that is over needs no slot. */
@@ -79,10 +80,6 @@ export class ConcurrencyRate implements RateAlgorithm {
 
   get reportedLimit(): number {
     return this.max;
-  }
-
-  reportedUnit(): undefined {
-    return undefined;
   }
 
   /** A limit on concurrent requests has no period. */

@@ -6,7 +6,7 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
 } from '../../codec/messages.js';
-import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
+import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import type { Decision, PlannedTake, RequestContext } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
@@ -34,15 +34,9 @@ function statusWithoutLimit(unlimited: boolean): DescriptorStatus {
   return unlimited ? STATUS_UNLIMITED : STATUS_WITHOUT_LIMIT;
 }
 
-const unitOfRate = new WeakMap<Rate, CurrentLimit['unit']>();
-
-function currentLimit(take: PlannedTake): CurrentLimit {
-  let unit = unitOfRate.get(take.rate);
-  if (unit === undefined) {
-    unit = LIMIT_UNIT[take.rate.reportedUnit() ?? 'unknown'];
-    unitOfRate.set(take.rate, unit);
-  }
-  return { name: take.name, requestsPerUnit: take.rate.reportedLimit, unit };
+function currentLimit({ name, rate }: PlannedTake): CurrentLimit {
+  const unit = LIMIT_UNIT[rate.reportedUnit ?? 'unknown'];
+  return { name, requestsPerUnit: rate.reportedLimit, unit };
 }
 
 function statusOf({ takes, unlimited }: Decision): DescriptorStatus {

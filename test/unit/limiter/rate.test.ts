@@ -57,7 +57,7 @@ describe('a rate is built only from integers in range', () => {
 });
 
 test('reportedUnit is the unit in which an empty bucket fills', () => {
-  expect(tokenBucketRate(60, 1, 1_000_000).reportedUnit()).toBe('minute');
-  expect(tokenBucketRate(100, 10, 1_000_000).reportedUnit()).toBeUndefined();
-  expect(windowRate('week', 5).reportedUnit()).toBe('week');
+  expect(tokenBucketRate(60, 1, 1_000_000).reportedUnit).toBe('minute');
+  expect(tokenBucketRate(100, 10, 1_000_000).reportedUnit).toBeUndefined();
+  expect(windowRate('week', 5).reportedUnit).toBe('week');
 });
