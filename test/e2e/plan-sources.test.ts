@@ -111,7 +111,10 @@ test('a Redis that is away changes nothing, and after a restart nobody has a row
   await table.kill();
   const failures = `weir_plan_source_failures_total{source="${address()}",reason="connection"}`;
   await waitFor('several failures', async () => (await metric(first, failures)) > 2);
-  expect(first.log().filter(({ msg }) => String(msg).includes('could not be read'))).toHaveLength(1);
+  // The first poll may end with a reset, and the others are refused. Each reason is logged once.
+  const failed = first.log().filter(({ msg }) => String(msg).includes('could not be read'));
+  expect(failed.length).toBeGreaterThan(0);
+  expect(new Set(failed.map(({ msg }) => msg)).size).toBe(failed.length);
   expect(await metric(first, 'weir_plan_rows{domain="shop"}')).toBe(2);
   expect(await metric(first, `weir_plan_source_age_seconds{source="${address()}"}`)).toBeLessThan(60);
   await first.stop();

@@ -144,9 +144,9 @@ test('thousands of unavailable masters in the answer of a node cost no more than
   }
 });
 
-test('a request over thousands of slots delays no other request, and frees its capacity', async () => {
+test('requests over as many slots as they may have limits delay no other request, and free their capacity', async () => {
   const store = await stores.open(cluster.url, { timeoutMicros: 20_000_000 });
-  const items = Array.from({ length: 5000 }, (_, i) => itemOf(`wide tenant ${i}`, 'a', SLOW));
+  const items = Array.from({ length: 256 }, (_, i) => itemOf(`wide tenant ${i}`, 'a', SLOW));
   const tenant = await tenantOn(other);
   let decided = 0;
   let over = false;
@@ -156,7 +156,7 @@ test('a request over thousands of slots delays no other request, and frees its c
       decided++;
     }
   })();
-  for (let turn = 0; turn < 3; turn++) {
+  for (let turn = 0; turn < 60; turn++) {
     expect(await store.store.take(items, Infinity)).toHaveLength(items.length);
   }
   over = true;
