@@ -144,7 +144,7 @@ test('thousands of unavailable masters in the answer of a node cost no more than
   }
 });
 
-test('requests over as many slots as they may have limits delay no other request, and free their capacity', async () => {
+test('requests over as many slots as they may have limits delay no other, and free their capacity', async () => {
   const store = await stores.open(cluster.url, { timeoutMicros: 20_000_000 });
   const items = Array.from({ length: 256 }, (_, i) => itemOf(`wide tenant ${i}`, 'a', SLOW));
   const tenant = await tenantOn(other);
