@@ -54,7 +54,8 @@ import {
 import { CALL_BOUNDS } from '../../src/server/workers/calls.js';
 import { LATE_AFTER_MS, SILENT_AFTER_MS } from '../../src/server/workers/heartbeat.js';
 import { REPLACE_AFTER_MS, REPLACE_ALL_SILENT_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
-import { MAX_ECHOED_UNITS } from '../../src/service/answer/merged-metadata.js';
+import { MAX_ECHOED_UNITS } from '../../src/service/answer/dynamic-metadata.js';
+import { MAX_METADATA_UNITS } from '../../src/service/answer/merged-metadata.js';
 import { MAX_TOKEN_CHARACTERS, MAX_TOKENS_CHARACTERS } from '../../src/service/holds/hold-token.js';
 import { MAX_WORK_AT_ONCE } from '../../src/service/holds/holds.js';
 import { MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/late-ends.js';
@@ -143,7 +144,7 @@ export const BOUNDS = `
 | hold token that a request gets for all its holds | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_GIVEN_UP} |
 | ends of holds that wait for the store: with tokens that weir has made, or of canceled calls; of starts without an answer; others | ${size(MAX_OWN_BYTES)}; ${size(MAX_OTHER_BYTES)}; ${size(MAX_OTHER_BYTES)}; connections share each fairly | the end is lost, and its hold expires; \`weir_hold_settlements_lost_total\` counts it, or \`weir_hold_tokens_unmatched_total\` if weir does not know the token |
 | size of a bucket name; size of a part of the name | ${size(MAX_NAME_BYTES)}; ${size(MAX_PART_BYTES)} | weir replaces the name, or the part, with its SHA-256 hash |
-| parts of the request that weir copies to dynamic metadata; \`metadata\` of rules that weir copies to dynamic metadata | ${size(MAX_ECHOED_UNITS)} each (1 byte per UTF-16 code unit) | \`descriptorsLeftOut\` and \`metadataLeftOut\` count the omitted parts |
+| parts of the request that weir copies to dynamic metadata; \`metadata\` of rules that weir copies to dynamic metadata | ${size(MAX_ECHOED_UNITS)}; ${size(MAX_METADATA_UNITS)} (1 byte per UTF-16 code unit, and 128 per entry or member) | \`descriptorsLeftOut\` and \`metadataLeftOut\` count the omitted parts |
 | content of a decision in a debug log line | ${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per string | the line shows the number of omitted entries or characters |
 | **One gRPC connection (GRPC_TRANSPORT=h2)** | | |
 | reads in one event-loop turn: from one connection; from all connections | ${time(SLICE_MS)} or ${size(SLICE_BYTES)}; ${time(TURN_MS)} | unread data stays in the socket until a later turn; weir reads connections with little recent traffic first |

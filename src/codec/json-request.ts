@@ -42,7 +42,6 @@ const UINT32_MAX = 0xffff_ffff;
 const UINT64_MAX = (1n << 64n) - 1n;
 /** Integers in 64-bit fields that JSON.parse would round. */
 const LONG_HITS = /("(?:hitsAddend|hits_addend)"\s*:\s*)([1-9]\d{15,})(?![\d.eE])/g;
-const LONE_SURROGATE = /\p{Surrogate}/u;
 /** Maximum nesting of lists and objects. A request needs 5 levels. */
 export const MAX_JSON_DEPTH = 16;
 /** Maximum length of a string with an integer of 64 bits. BigInt takes milliseconds for thousands of digits. */
@@ -100,7 +99,7 @@ function checkNames(text: string): void {
       stringEnd = at + 1;
     } else if (character === COLON) {
       // Only the name of a field can be before a colon.
-      const name = nameOf(text.slice(stringStart, stringEnd));
+      const name = nameOf(text, stringStart, stringEnd);
       const bit = FIELD_BITS.get(name);
       if (bit === undefined) refuse('', `key "${shortened(name, MAX_SHOWN_NAME)}" is unknown`);
       const seen = open.pop() ?? 0;
@@ -114,18 +113,28 @@ function checkNames(text: string): void {
   }
 }
 
-/** Returns the offset of the closing quote of the string that starts at `start`. */
+/** Returns the offset of the closing quote of the string that starts at `start`, or the end of the text. */
 function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  for (let character = text.charCodeAt(at); character !== QUOTE && at < text.length; ) {
-    at += character === BACKSLASH ? 2 : 1;
-    character = text.charCodeAt(at);
-  }
-  return at;
+  let at = text.indexOf('"', start + 1);
+  while (at >= 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
+  return at < 0 ? text.length : at;
 }
 
-/** Returns the content of a quoted name. A name with invalid escapes is returned as it is, which is not a field. */
-function nameOf(quoted: string): string {
+/** Returns whether an odd number of backslashes is before `at`. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text.charCodeAt(first - 1) === BACKSLASH) first--;
+  return (at - first) % 2 === 1;
+}
+
+/**
+ * Returns the name whose quotes are at `start` and before `end`. A name with invalid escapes is returned as it is,
+ * which is not a field. Most names are those of entries, and comparing takes a quarter of the time of a slice.
+ */
+function nameOf(text: string, start: number, end: number): string {
+  if (text.startsWith('"key"', start)) return 'key';
+  if (text.startsWith('"value"', start)) return 'value';
+  const quoted = text.slice(start, end);
   if (!quoted.includes('\\')) return quoted.slice(1, -1);
   try {
     return String(JSON.parse(quoted));
@@ -207,9 +216,8 @@ class RequestReader {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       this.#refuse(field, 'expected object', value);
     }
-    for (const name of Object.keys(value)) {
-      if (!names.has(name)) this.#refuse(field, `key "${name}" is unknown`);
-    }
+    // An object that JSON.parse returned has no enumerable names but its own.
+    for (const name in value) if (!names.has(name)) this.#refuse(field, `key "${name}" is unknown`);
     return value as Members;
   }
 
@@ -222,7 +230,7 @@ class RequestReader {
   #text(value: unknown, field: string): string {
     const text = value ?? '';
     if (typeof text !== 'string') this.#refuse(field, 'expected string', text);
-    if (LONE_SURROGATE.test(text)) this.#refuse(field, 'a lone surrogate is not valid text');
+    if (!text.isWellFormed()) this.#refuse(field, 'a lone surrogate is not valid text');
     return text;
   }
 

@@ -32,7 +32,7 @@ export function byteMethod(
 
 /** Converts an error to a status of @grpc/grpc-js, which throws on lone surrogates. */
 export function statusOf({ code, message }: GrpcError): { readonly code: number; readonly details: string } {
-  return { code, details: message.replace(/\p{Surrogate}/gu, '\ufffd') };
+  return { code, details: message.toWellFormed() };
 }
 
 /** A call of an auxiliary method on the plain stack. */

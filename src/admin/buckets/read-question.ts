@@ -114,7 +114,7 @@ function isHoldId(value: unknown): boolean {
 function notText(value: unknown): string {
   if (typeof value !== 'string') return 'must be a string';
   // UTF-8 cannot encode a lone surrogate. It would become another text when it is hashed or stored.
-  return /\p{Surrogate}/u.test(value) ? 'must be a string that can be encoded in UTF-8' : '';
+  return value.isWellFormed() ? '' : 'must be a string that can be encoded in UTF-8';
 }
 
 function wrongEntries(value: unknown): string {

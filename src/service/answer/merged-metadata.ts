@@ -1,11 +1,10 @@
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Maximum size of the request's echo in an answer, in UTF-16 units. Each entry and each descriptor adds
- * {@link ENTRY_UNITS} to its strings, because encoding takes as long. The metadata of rules has a bound of the same
- * size.
+ * Maximum size of the metadata of rules in an answer, in UTF-16 units. Each member adds {@link ENTRY_UNITS} to its
+ * strings, because encoding takes as long.
  */
-export const MAX_ECHOED_UNITS = 98_304;
+export const MAX_METADATA_UNITS = 98_304;
 export const ENTRY_UNITS = 128;
 /**
  * Maximum number of metadata members that are read for one answer; the rules of a request mostly have the same members.
@@ -35,7 +34,7 @@ export class Merged {
   readonly members: Record<string, unknown> = Object.create(null);
   /** Objects of the result that this class created, which therefore belong to no rule. */
   private readonly ownedObjects = new Set<unknown>([this.members]);
-  private unitsLeft = MAX_ECHOED_UNITS;
+  private unitsLeft = MAX_METADATA_UNITS;
   private membersLeft = MAX_MERGED_MEMBERS;
 
   get isEmpty(): boolean {

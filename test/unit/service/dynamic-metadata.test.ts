@@ -129,6 +129,15 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     expect(on.answer([override]).dynamicMetadata).not.toHaveProperty('metadata');
   });
 
+  test('repeats about 24 KiB of a request, and counts the descriptors that it omits', () => {
+    const on = decider();
+    // An entry takes 128 units and 53 characters, a descriptor 128 units more.
+    const entries = Array.from({ length: 8 }, (_, i) => `key=${String(i).padEnd(50)}`);
+    const { dynamicMetadata } = on.answer(Array.from({ length: 20 }, () => descriptor(entries)));
+    expect(dynamicMetadata?.['descriptors']).toHaveLength(15);
+    expect(dynamicMetadata?.['descriptorsLeftOut']).toBe(5);
+  });
+
   test('contains a limited number of thousands of members, and the number of omitted rules', async () => {
     const owner = (i: number) =>
       `{ owner: all, ${Array.from({ length: 50 }, (_, j) => `m${i}x${j}: v`).join(', ')} }`;
