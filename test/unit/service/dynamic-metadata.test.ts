@@ -129,11 +129,11 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     expect(on.answer([override]).dynamicMetadata).not.toHaveProperty('metadata');
   });
 
-  test('repeats about 24 KiB of a request, and counts the descriptors that it omits', () => {
-    const on = decider();
+  test('repeats about 24 KiB of a request, and counts the descriptors that it omits', async () => {
     // An entry takes 128 units and 53 characters, a descriptor 128 units more.
     const entries = Array.from({ length: 8 }, (_, i) => `key=${String(i).padEnd(50)}`);
-    const { dynamicMetadata } = on.answer(Array.from({ length: 20 }, () => descriptor(entries)));
+    const descriptors = Array.from({ length: 20 }, () => descriptor(entries));
+    const { dynamicMetadata } = await decider().answerLarge(descriptors);
     expect(dynamicMetadata?.['descriptors']).toHaveLength(15);
     expect(dynamicMetadata?.['descriptorsLeftOut']).toBe(5);
   });
