@@ -58,7 +58,7 @@ import { MAX_ECHOED_UNITS } from '../../src/service/answer/dynamic-metadata.js';
 import { MAX_METADATA_UNITS } from '../../src/service/answer/merged-metadata.js';
 import { MAX_TOKEN_CHARACTERS, MAX_TOKENS_CHARACTERS } from '../../src/service/holds/hold-token.js';
 import { MAX_WORK_AT_ONCE } from '../../src/service/holds/holds.js';
-import { MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/late-ends.js';
+import { MAX_CALL_BYTES, MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/late-ends.js';
 import {
   MAX_WAITING_BYTES as MAX_LARGE_BYTES,
   MAX_WAITING_REQUESTS,
@@ -143,6 +143,7 @@ export const BOUNDS = `
 | slots and reservations that the hold tokens of a request settle at once; characters of these tokens | ${count(MAX_WORK_AT_ONCE)}; ${count(MAX_TOKENS_CHARACTERS)} | weir settles the rest within seconds; further tokens have no effect |
 | hold token that a request gets for all its holds | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_GIVEN_UP} |
 | ends of holds that wait for the store: with tokens that weir has made, or of canceled calls; of starts without an answer; others | ${size(MAX_OWN_BYTES)}; ${size(MAX_OTHER_BYTES)}; ${size(MAX_OTHER_BYTES)}; connections share each fairly | the end is lost, and its hold expires; \`weir_hold_settlements_lost_total\` counts it, or \`weir_hold_tokens_unmatched_total\` if weir does not know the token |
+| memory of calls to Redis for ends of holds, for each of these kinds | ${size(MAX_CALL_BYTES)} | further ends wait until Redis has answered others |
 | size of a bucket name; size of a part of the name | ${size(MAX_NAME_BYTES)}; ${size(MAX_PART_BYTES)} | weir replaces the name, or the part, with its SHA-256 hash |
 | parts of the request that weir copies to dynamic metadata; \`metadata\` of rules that weir copies to dynamic metadata | ${size(MAX_ECHOED_UNITS)}; ${size(MAX_METADATA_UNITS)} (1 byte per UTF-16 code unit, and 128 per entry or member) | \`descriptorsLeftOut\` and \`metadataLeftOut\` count the omitted parts |
 | content of a decision in a debug log line | ${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per string | the line shows the number of omitted entries or characters |

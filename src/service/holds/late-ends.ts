@@ -7,9 +7,10 @@ import { IdleWait } from '../../runtime/idle-wait.js';
 import type { HoldEnd } from './hold-end.js';
 
 /**
- * Maximum memory of the ends that are sent or wait, in bytes: of those whose tokens this process or a sibling has
- * made, of those of starts without an answer, and of the others. The last two have the same maximum. Further ones are
- * lost, and their holds expire. See {@link FairCapacity} about the share of one connection.
+ * Maximum memory of the ends that are sent or wait, in bytes, without the calls of those that are sent: of those whose
+ * tokens this process or a sibling has made, of those of starts without an answer, and of the others. The last two have
+ * the same maximum. Further ones are lost, and their holds expire. See {@link FairCapacity} about the share of one
+ * connection.
  *
  * The three share nothing, because each kind can be sent without limit by a caller that cannot send the kind before:
  * tokens need holds that a limit allowed, starts need only a store that hangs, and anyone can invent a token.
@@ -17,10 +18,22 @@ import type { HoldEnd } from './hold-end.js';
 export const MAX_OWN_BYTES = 16 * 1024 * 1024;
 export const MAX_OTHER_BYTES = 8 * 1024 * 1024;
 /**
+ * Maximum memory of the calls of ends that are in flight, in bytes, for each of the three kinds. Further ends wait,
+ * because an end that waits needs a tenth of the memory of a call.
+ */
+export const MAX_CALL_BYTES = 8 * 1024 * 1024;
+/**
  * Maximum memory of an end that waits, without the name of its bucket: 17,000 to 33,500 ends, with names of about 60
- * bytes, need 270 to 355 bytes each. Ends that are in flight need more, which REDIS_MAX_IN_FLIGHT bounds.
+ * bytes, need 270 to 355 bytes each.
  */
 const END_BYTES = 336;
+/**
+ * Memory of the call of an end in flight, without names: its promises, the call and its command. In a cluster, nearly
+ * each end is a call of its own.
+ */
+const CALL_BYTES = 3584;
+/** Copies of the name of a bucket in a call and its command. */
+const NAMES_IN_CALL = 3;
 /** Memory of the rate of a customer, which the end of a window with numbers from a plan refers to. */
 const PLANNED_BYTES = 224;
 /** Maximum work of the ends of a queue that are sent after a pause. A single end may be more work. */
@@ -96,6 +109,9 @@ export class LateEnds {
   readonly #ownRoom = new FairCapacity(MAX_OWN_BYTES);
   readonly #otherRoom = new FairCapacity(MAX_OTHER_BYTES);
   readonly #unansweredRoom = new FairCapacity(MAX_OTHER_BYTES);
+  readonly #ownCalls = new FairCapacity(MAX_CALL_BYTES);
+  readonly #otherCalls = new FairCapacity(MAX_CALL_BYTES);
+  readonly #unansweredCalls = new FairCapacity(MAX_CALL_BYTES);
   /** Own ends that wait or have their memory in {@link #ownRoom}, so that repeated tokens need none. */
   readonly #listed = new Map<HoldId, HoldEnd>();
   #sent = 0;
@@ -116,7 +132,7 @@ export class LateEnds {
 
   /**
    * Sends an end, and repeats it if it fails. Returns a promise that resolves after the first attempt; undefined if
-   * nothing is awaited.
+   * nothing is awaited, also because too many ends are in flight.
    */
   add(end: HoldEnd): Promise<void> | undefined {
     return this.#admit(end) ? this.#try(end) : undefined;
@@ -180,13 +196,32 @@ export class LateEnds {
     return true;
   }
 
-  /** Sends an end. Returns undefined if the store answers at once. */
+  /** Sends an end, or lets it wait. Returns undefined if it waits, or if the store answers at once. */
   #try(end: HoldEnd): Promise<void> | undefined {
+    const calls = this.#callsOf(end);
+    const bytes = callBytesOf(end);
+    if (!calls.canAcquire(bytes, undefined)) {
+      this.#wait(this.#deferred, end);
+      return undefined;
+    }
     this.#sent++;
     const result = this.#send(end);
-    if (result instanceof Promise) return result.then((answer) => this.#answered(end, answer));
-    this.#answered(end, result);
-    return undefined;
+    if (!(result instanceof Promise)) {
+      this.#answered(end, result);
+      return undefined;
+    }
+    calls.acquire(bytes, undefined);
+    return result.then((answer) => {
+      calls.release(bytes);
+      this.#answered(end, answer);
+    });
+  }
+
+  /** Returns where the call of an end has its memory. Checks its token only while many ends are in flight. */
+  #callsOf({ cause, source }: HoldEnd): FairCapacity {
+    if (cause === 'unanswered') return this.#unansweredCalls;
+    const isBusy = 2 * this.#otherCalls.used >= MAX_CALL_BYTES;
+    return isBusy && source.isOwn() ? this.#ownCalls : this.#otherCalls;
   }
 
   #answered(end: HoldEnd, result: TakeResult): void {
@@ -272,11 +307,20 @@ export class LateEnds {
   }
 }
 
-/** Returns the memory of an end that waits. A character that is not ASCII may double the memory of a name. */
+/** Returns the memory of an end that waits. */
 function bytesOf({ key, held: { rule, rate } }: HoldEnd): number {
-  const name = Buffer.byteLength(key) === key.length ? key.length : 2 * key.length;
   const isPlanned = rule.plan !== undefined && rate.kind !== 'concurrency';
-  return END_BYTES + name + (isPlanned ? PLANNED_BYTES : 0);
+  return END_BYTES + bytesOfName(key) + (isPlanned ? PLANNED_BYTES : 0);
+}
+
+/** Returns the memory of the call of an end in flight. */
+function callBytesOf({ key }: HoldEnd): number {
+  return CALL_BYTES + NAMES_IN_CALL * bytesOfName(key);
+}
+
+/** Returns the memory of a name. A character that is not ASCII may double it. */
+function bytesOfName(name: string): number {
+  return Buffer.byteLength(name) === name.length ? name.length : 2 * name.length;
 }
 
 /** Returns the maximum lifetime of the hold of an end, in milliseconds. Nobody can invent a longer one. */
