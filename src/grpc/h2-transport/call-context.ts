@@ -1,10 +1,11 @@
 import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
 import { expectState } from '../../invariant.js';
+import type { TimerSource } from '../../runtime/timer-source.js';
 import { OpenStreams } from '../auxiliary-method.js';
 import { GrpcError, type GrpcServerOptions, STATUS, toGrpcError } from '../grpc-server.js';
 import { AnsweredCalls } from './answered-calls.js';
 import { AuxiliaryCallScheduler } from './auxiliary-call-scheduler.js';
-import { DeadlineQueue, type TimerSource } from './deadline-queue.js';
+import { DeadlineQueue } from './deadline-queue.js';
 import { Inflater } from './inflater.js';
 import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
 

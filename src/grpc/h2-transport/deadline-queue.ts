@@ -1,4 +1,5 @@
 import { type Due, DueHeap } from '../../runtime/due-heap.js';
+import type { TimerSource } from '../../runtime/timer-source.js';
 
 /** An entry that expires at a given time. */
 export interface Expiring extends Due {
@@ -8,23 +9,6 @@ export interface Expiring extends Due {
   expire(): void;
 }
 
-/** A monotonic clock with timers. Replaced in tests. */
-export interface TimerSource {
-  /** Returns milliseconds since an arbitrary start. */
-  nowMs(): number;
-  set(callback: () => void, delayMs: number): unknown;
-  clear(timer: unknown): void;
-  /** Calls back in the next turn of the event loop. */
-  nextTurn(callback: () => void): void;
-}
-
-export const SYSTEM_TIMERS: TimerSource = {
-  nowMs: () => performance.now(),
-  set: (callback, delayMs) => setTimeout(callback, delayMs).unref(),
-  clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
-  nextTurn: (callback) => setImmediate(callback),
-};
-
 /**
  * Maximum number of entries that expire in one turn of the event loop. Answering all of them takes less than a
  * millisecond.
@@ -33,6 +17,12 @@ const EXPIRED_PER_TURN = 100;
 
 /** Maximum delay of a Node.js timer, in milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647;
+
+/**
+ * Time by which entries expire later than asked. Handlers answer before the deadline of a call, with timers of their
+ * own, which have a resolution of 1 ms.
+ */
+const SLACK_MS = 1;
 
 /**
  * The deadlines of all calls of a server, with one timer for the earliest. If many entries are due at once, only some
@@ -58,11 +48,12 @@ export class DeadlineQueue {
     return this.#heap.size;
   }
 
-  /** Adds an entry that expires in `delayMs` milliseconds. */
+  /** Adds an entry that expires in `delayMs` milliseconds, or slightly later. */
   add(entry: Expiring, delayMs: number): void {
-    entry.dueAt = this.#timers.nowMs() + delayMs;
+    const waitMs = delayMs + SLACK_MS;
+    entry.dueAt = this.#timers.nowMs() + waitMs;
     this.#heap.add(entry);
-    if (entry.dueAt < this.#timerMs) this.#arm(entry.dueAt, delayMs);
+    if (entry.dueAt < this.#timerMs) this.#arm(entry.dueAt, waitMs);
   }
 
   /** Removes `entry`. Does nothing if the entry is not in the queue. */
@@ -71,18 +62,20 @@ export class DeadlineQueue {
   }
 
   /**
-   * Expires the entries that are due now, but only at the end of the turn. After a stall of the process, timers fire
-   * before the turn reads what has arrived meanwhile, and before large requests are answered.
+   * Expires the entries that are due now, but only in the turn after the next. After a stall of the process, timers
+   * fire in any order, and before the process reads what has arrived meanwhile. The next turn reads it, and answers
+   * what the timers of handlers end, such as calls that wait for Redis.
    */
   readonly #fire = (): void => {
     this.#firedMs = this.#timers.nowMs();
-    this.#runLater();
+    this.#timerMs = Number.NEGATIVE_INFINITY;
+    this.#timers.nextTurn(this.#runLater);
   };
 
-  #runLater(): void {
+  readonly #runLater = (): void => {
     this.#timerMs = Number.NEGATIVE_INFINITY;
     this.#timers.nextTurn(this.#run);
-  }
+  };
 
   readonly #run = (): void => {
     this.#timerMs = Number.POSITIVE_INFINITY;

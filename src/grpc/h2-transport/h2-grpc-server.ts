@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
 import { H2Server } from '../../h2/serving/h2-server.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/serving/socket-server.js';
+import { SYSTEM_TIMERS } from '../../runtime/timer-source.js';
 import type { AuxiliaryMethod } from '../auxiliary-method.js';
 import type {
   GrpcLoad,
@@ -12,7 +13,6 @@ import type {
 } from '../grpc-server.js';
 import { CallContext } from './call-context.js';
 import { CallRouter } from './call-router.js';
-import { SYSTEM_TIMERS } from './deadline-queue.js';
 import { StreamingTarget } from './streaming-call.js';
 import { UnaryTarget, WaitingStreams } from './unary-call.js';
 

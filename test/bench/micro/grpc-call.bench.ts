@@ -6,9 +6,9 @@
 import type { GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
 import { CallContext } from '../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../src/grpc/h2-transport/call-router.js';
-import { SYSTEM_TIMERS } from '../../../src/grpc/h2-transport/deadline-queue.js';
 import { UnaryTarget, WaitingStreams } from '../../../src/grpc/h2-transport/unary-call.js';
 import type { RequestHead, ServerConnection, ServerStream } from '../../../src/h2/request-handler.js';
+import { SYSTEM_TIMERS } from '../../../src/runtime/timer-source.js';
 import { grpcRequestHead, newFakeConnection } from '../../support/grpc/fake-server-stream.js';
 import { prefixed } from '../../support/h2/http2-client.js';
 import { type MicroCase, runCases } from './measure.js';

@@ -1,4 +1,4 @@
-import type { TimerSource } from '../../../src/grpc/h2-transport/deadline-queue.js';
+import type { TimerSource } from '../../../src/runtime/timer-source.js';
 
 /** A clock that advances when a test advances it, and then runs the due timers. */
 export class FakeTimerSource implements TimerSource {
@@ -26,6 +26,12 @@ export class FakeTimerSource implements TimerSource {
 
   nextTurn(callback: () => void): void {
     this.set(callback, 0);
+  }
+
+  /** Advances the clock before it runs the due timers, as when one turn of the event loop takes `ms`. */
+  stall(ms: number): void {
+    this.#nowMs += ms;
+    this.advance(0);
   }
 
   advance(ms: number): void {

@@ -41,7 +41,7 @@ describe('onReset of a unary call', () => {
 
   test('is called with the answer if the deadline has passed', async () => {
     const peer = new GrpcPeer().call(1, 'later', 'grpc-timeout: 20m');
-    peer.timers.advance(20);
+    peer.timers.advance(21);
     await peer.answer(1);
     expect(peer.resets).toEqual([1]);
     peer.reset(1);
