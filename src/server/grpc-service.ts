@@ -152,7 +152,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
 
   const top = openTop(settings.topBuckets, clock, closers);
   const waiting = new WaitingRequests();
-  const holdMarks = sharedMarks(store, policies);
+  const holdMarks = sharedMarks(store, policies, clock);
   const recorders = openRecorders(options, store, metrics, closers);
   const service = new ShouldRateLimit({
     codec: createWireCodec(requestBounds(settings)),
@@ -209,8 +209,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
 }
 
 /** Returns the marks of hold tokens, with a key that the processes of one Redis share once a policy has holds. */
-function sharedMarks(store: Store, policies: PolicyProvider): HoldMarks {
-  const marks = new HoldMarks();
+function sharedMarks(store: Store, policies: PolicyProvider, clock: Clock): HoldMarks {
+  const marks = new HoldMarks(clock);
   let isShared = false;
   const share = (): void => {
     const domains = [...(policies.current()?.domains.values() ?? [])];

@@ -57,7 +57,7 @@ export class ShouldRateLimit {
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
     const { holds: counts } = options.observer.counts;
-    const { holdMarks: marks = new HoldMarks() } = options;
+    const { holdMarks: marks = new HoldMarks(options.clock) } = options;
     this.#holds = new Holds({ ...options, counts, marks });
     this.#isSynchronous = (options.store as unknown) === options.local;
   }

@@ -73,7 +73,14 @@ export function maxTokenLength(holds: readonly Pick<PlacedHold, 'key' | 'terms'>
  */
 export function encodeToken(holds: readonly PlacedHold[], marks: Pick<HoldMarks, 'markOf'>): string {
   const text = holds.length === 1 ? textOf(holds[0] as PlacedHold) : holds.map(textOf).join(',');
-  return START + marks.markOf(text) + text;
+  return START + marks.markOf(text, longestLifetime(holds)) + text;
+}
+
+/** Returns the longest lifetime of the holds of a token, in milliseconds. */
+function longestLifetime(holds: readonly (TokenHold | undefined)[]): number {
+  let longest = 0;
+  for (const hold of holds) longest = Math.max(longest, hold?.lifetimeMillis ?? 0);
+  return longest;
 }
 
 function textOf({ key, terms, fullMicros, costMicros = 0, isLocal }: PlacedHold): string {
@@ -87,14 +94,17 @@ function nameOf(key: string): string {
   return ENCODED_CHARACTER.test(key) ? Buffer.from(key).toString('base64url') : key;
 }
 
-/** Knows whether this process, or one that shares its key, has made a token. */
+/** Knows whether this process, or one that shares its key, has made a token whose holds may exist. */
 export class TokenSource {
   readonly #marks: Pick<HoldMarks, 'isOwn'>;
   readonly #token: string;
+  readonly #lifetimeMillis: number;
   #isOwn: boolean | undefined;
 
-  constructor(token: string, marks: Pick<HoldMarks, 'isOwn'>) {
+  /** `holds`: the decoded token. */
+  constructor(token: string, holds: readonly (TokenHold | undefined)[], marks: Pick<HoldMarks, 'isOwn'>) {
     this.#token = token;
+    this.#lifetimeMillis = longestLifetime(holds);
     this.#marks = marks;
   }
 
@@ -103,7 +113,7 @@ export class TokenSource {
     const token = this.#token;
     this.#isOwn ??=
       token.startsWith(START) &&
-      this.#marks.isOwn(token.slice(START.length, HOLDS_AT), token.slice(HOLDS_AT));
+      this.#marks.isOwn(token.slice(START.length, HOLDS_AT), token.slice(HOLDS_AT), this.#lifetimeMillis);
     return this.#isOwn;
   }
 }

@@ -108,7 +108,7 @@ export class Holds {
     for (const [token, { used, records }] of uses) {
       characters += token.length;
       const holds = characters > MAX_TOKENS_CHARACTERS ? [undefined] : decodeToken(token);
-      const source = new TokenSource(token, this.#options.marks);
+      const source = new TokenSource(token, holds, this.#options.marks);
       for (const hold of holds) {
         const kept = exceeded === undefined ? undefined : hold?.amount;
         const use = { source, connection, used: used ?? kept, records };

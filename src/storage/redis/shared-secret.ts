@@ -2,7 +2,7 @@ import type { RedisBuckets } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX } from './redis-key.js';
 import { scriptText } from './script-requests/script-text.js';
 
-const DEFAULT_READ_MS = 60_000;
+const DEFAULT_READ_MS = 5000;
 const RETRY_MS = 1000;
 /** Maximum bytes of a secret. */
 const MAX_BYTES = 100;
@@ -17,7 +17,7 @@ export interface SharedSecretOptions {
   /** Receives the secret in Redis. */
   readonly onShared: (secret: string) => void;
   /**
-   * Time between two reads, in milliseconds; a minute by default. The first one follows each connection. Later ones
+   * Time between two reads, in milliseconds; five seconds by default. The first one follows each connection. Later ones
    * restore a secret that Redis has lost.
    */
   readonly readMs?: number;

@@ -1,3 +1,4 @@
+import { systemClock } from '../../../src/limiter/clock.js';
 import { newHold } from '../../../src/service/holds/hold-ids.js';
 import { HoldMarks } from '../../../src/service/holds/hold-marks.js';
 import { encodeToken, type PlacedHold, type TokenHold } from '../../../src/service/holds/hold-token.js';
@@ -9,7 +10,7 @@ function inventedHold(hold: Omit<TokenHold, 'id'>): PlacedHold {
 
 /** Returns a token with invented holds, and a mark that no process has made. */
 export function inventedToken(holds: readonly Omit<TokenHold, 'id'>[]): string {
-  return encodeToken(holds.map(inventedHold), new HoldMarks());
+  return encodeToken(holds.map(inventedHold), new HoldMarks(systemClock));
 }
 
 /** Returns the token of a hold as the first edition of weir encoded it. `rule`: the digest of the rule there. */

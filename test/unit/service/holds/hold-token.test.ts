@@ -16,11 +16,12 @@ import {
 } from '../../../../src/service/holds/hold-token.js';
 import { expectEqual } from '../../../support/assert/quick-expect.js';
 import { runs } from '../../../support/assert/runs.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { firstEditionToken } from '../../../support/limiter/hold-tokens.js';
 
 const UINT32 = fc.integer({ min: 0, max: 0xffff_ffff });
 const TEXT = fc.string({ unit: 'binary' });
-const MARKS = new HoldMarks();
+const MARKS = new HoldMarks(new FakeClock());
 
 const hold: fc.Arbitrary<PlacedHold> = fc
   .record({
@@ -170,18 +171,40 @@ test('a token that is too long is not decoded', () => {
   );
 });
 
+function isOwn(token: string, marks: HoldMarks): boolean {
+  return new TokenSource(token, decodeToken(token), marks).isOwn();
+}
+
 test('a process recognizes its own tokens, and those of processes with the same key', () => {
-  const [one, other, third] = [new HoldMarks(), new HoldMarks(), new HoldMarks()];
+  const clock = new FakeClock();
+  const [one, other, third] = [new HoldMarks(clock), new HoldMarks(clock), new HoldMarks(clock)];
   const earlier = encodeToken([PLAIN], other);
-  expect(new TokenSource(earlier, other).isOwn()).toBe(true);
-  expect(new TokenSource(earlier, one).isOwn()).toBe(false);
+  expect(isOwn(earlier, other)).toBe(true);
+  expect(isOwn(earlier, one)).toBe(false);
   other.use(one.key);
   const token = encodeToken([PLAIN], one);
-  for (const known of [token, earlier]) expect(new TokenSource(known, other).isOwn()).toBe(true);
-  expect(new TokenSource(token, third).isOwn()).toBe(false);
+  for (const known of [token, earlier]) expect(isOwn(known, other)).toBe(true);
+  expect(isOwn(token, third)).toBe(false);
   for (const changed of [`${token}x`, token.replace('k1.', 'k2.'), firstEditionToken(PLAIN), '', 'h'])
-    expect(new TokenSource(changed, one).isOwn()).toBe(false);
+    expect(isOwn(changed, one)).toBe(false);
 });
+
+test.each([1000, 60_000, 3_600_000, 0xffff_ffff])(
+  'a process recognizes a token with holds of %i ms until they have expired, but not for long',
+  (lifetimeMillis) => {
+    const clock = new FakeClock();
+    const marks = new HoldMarks(clock);
+    const terms = newHold(RULE, 1, lifetimeMillis, false);
+    const token = encodeToken([{ ...PLAIN, ...terms, lifetimeMillis }, PLAIN], marks);
+    expect(isOwn(token, marks)).toBe(true);
+    clock.advance(lifetimeMillis * 1000);
+    expect(isOwn(token, marks)).toBe(true);
+    clock.advance((Math.max(lifetimeMillis, 60_000) + 60_000) * 1000);
+    expect(isOwn(token, marks)).toBe(false);
+    // Nobody can extend the time with another lifetime.
+    expect(isOwn(token.replace(`.${lifetimeMillis}.`, '.4294967294.'), marks)).toBe(false);
+  },
+);
 
 test('ids are distinct', () => {
   const ids = Array.from({ length: 1000 }, () => newHold(RULE, 1, 60_000, false).id);
