@@ -1,4 +1,6 @@
 import { StorageError } from '../../limiter/bucket-store.js';
+import { planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { PLAN_FLAGS, UNLIMITED } from '../../policy/plans/plan-table.js';
 import type { BucketFound } from './bucket-calls.js';
 import { selectLimits, valuesMissing } from './bucket-changes.js';
 import { levelOf } from './bucket-level.js';
@@ -33,9 +35,13 @@ export async function releaseHolds(asked: PolicyQuestion, context: QuestionConte
   const { calls, keyPrefix, store } = context;
   const found = findLimits(planSource(context, policy), question);
   if (typeof found === 'string') return new QuestionFailure(400, found);
-  const limits = selectLimits(question, found);
-  if (typeof limits === 'string') return new QuestionFailure(400, limits);
+  const selected = selectLimits(question, found);
+  const limits = typeof selected === 'string' ? [] : selected;
   const held = heldLimits(limits);
+  const plan = planOfCustomer(policy.plans, found.entries);
+  if (held.length === 0 && policy.hasHolds && plan?.flags.includes(PLAN_FLAGS[UNLIMITED]) === true)
+    return new QuestionFailure(400, HOLDS_OF_UNLIMITED);
+  if (typeof selected === 'string') return new QuestionFailure(400, selected);
   if (held.length === 0) return new QuestionFailure(400, withoutHolds(limits));
   const peek = () => calls.ask(held.map(({ take }) => ({ take, hits: 0 })));
   const before = await peek();
@@ -70,6 +76,11 @@ export async function releaseHolds(asked: PolicyQuestion, context: QuestionConte
 const NO_SUCH_HOLD =
   'these buckets have no hold with this ID, because the hold was settled or released, or has expired; list ' +
   'the current holds with weir bucket show';
+
+const HOLDS_OF_UNLIMITED =
+  'the customer is unlimited, so these entries have no limits with holds; holds from before limit no requests, and ' +
+  'expire; to release them now, remove unlimited from the row of the customer, wait until weir has loaded it, and ' +
+  'run this command again';
 
 function withoutHolds(limits: readonly FoundLimit[]): string {
   if (limits.every(({ take }) => take === undefined)) return valuesMissing(limits);

@@ -361,6 +361,33 @@ descriptors:
   );
 });
 
+describe.each([
+  ['no other limit', ''],
+  ['a limit without values of the plan', '- { name: fixed, unit: year, requests_per_unit: 20 }'],
+])('a customer that becomes unlimited, with %s', (_, other) => {
+  const policy = (row: string) => `
+domain: d
+plans: { by: tenant, define: { staff: ${row} } }
+descriptors:
+  - key: tenant
+    rate_limits:
+      - { name: slots, concurrency: { max: { plan: max, default: 5 }, expires_after: 1h } }
+      ${other}
+`;
+
+  test('release says how to release its holds', async () => {
+    bench.policies = policiesOf(policy('{ max: 8 }'));
+    for (let i = 0; i < 3; i++) bench.take('tenant=staff', 2);
+    bench.policies = policiesOf(policy('{ unlimited: true }'));
+    const release = { action: 'release', entries: entriesOf('tenant=staff'), all: true } as const;
+    expect(await bench.refused(release)).toMatch(
+      /^400 the customer is unlimited.* remove unlimited from the row of the customer/,
+    );
+    bench.policies = policiesOf(policy('{ max: 8 }'));
+    expect((await bench.ask(release)).buckets).toMatchObject([{ released: 3, now: { in_flight: 0 } }]);
+  });
+});
+
 test('release counts only limits with holds, and reset only those without slots, among the limits below', async () => {
   bench.policies = policiesOf(`
 domain: d
