@@ -1,7 +1,7 @@
 /*
  * Holds: a start or settlement in the memory store, compared with a take from a token bucket; the memory of a hold.
- * Other cases measure the longest pause while 100,000 holds of one bucket expire. take-script.bench.ts compares the
- * decisions in Redis. To run it: `node build/test/bench/micro/holds.bench.js [part of a name …]`.
+ * Other cases measure the longest pause while 100,000 holds of one bucket expire. To run it: `node
+ * build/test/bench/micro/holds.bench.js [part of a name …]`.
  */
 
 import { randomBytes } from 'node:crypto';
