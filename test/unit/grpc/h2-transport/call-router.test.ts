@@ -2,12 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  type CallInfo,
-  GrpcError,
-  type GrpcServerOptions,
-  STATUS,
-} from '../../../../src/grpc/grpc-server.js';
+import type { CallInfo, GrpcServerOptions } from '../../../../src/grpc/grpc-server.js';
 import { CallContext } from '../../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
 import { UnaryTarget, WaitingStreams } from '../../../../src/grpc/h2-transport/unary-call.js';
@@ -94,20 +89,6 @@ describe('CallRouter', () => {
       expect(context.deadlines.size).toBe(0);
     });
 
-    test('does not depend on the division into frames, with or without a separate end frame', () => {
-      const message = prefixed(Buffer.from('hello'));
-      for (let cut = 0; cut <= message.length; cut++) {
-        const stream = open();
-        send(stream, message.subarray(0, cut));
-        send(stream, message.subarray(cut), cut % 2 === 0);
-        if (cut % 2 === 1) send(stream, Buffer.alloc(0), true);
-        expect(stream.body).toEqual(message);
-        expect(stream.grpcStatus).toBe('0');
-        expect(stream.consumedBytes).toBe(message.length);
-      }
-      expect(context.deadlines.size).toBe(0);
-    });
-
     test('may end its request with trailers', () => {
       const stream = open();
       send(stream, prefixed(Buffer.of(1)));
@@ -146,58 +127,11 @@ describe('CallRouter', () => {
       expect(stream.headers).toEqual([]);
       expect(context.running).toBe(0);
     });
-
-    test('sends the error of a rejected promise', async () => {
-      const stream = call(grpcRequestHead(HOLD));
-      held[0]?.reject(new GrpcError(STATUS.UNAVAILABLE, 'no store'));
-      await settle();
-      expect(stream.headers).toEqual([
-        {
-          ':status': '200',
-          'content-type': 'application/grpc',
-          'grpc-status': '14',
-          'grpc-message': 'no store',
-        },
-      ]);
-      expect(stream.ended).toBe(true);
-    });
   });
 
   describe('a deadline', () => {
     const withTimeout = (path: string, timeout: string): RequestHead =>
       grpcRequestHead(path, 'grpc-timeout', timeout);
-
-    test.each([
-      ['20m', 20_000],
-      ['1500u', 1500],
-      ['1500n', 2],
-      ['3S', 3_000_000],
-      ['2M', 120_000_000],
-      ['1H', 3_600_000_000],
-    ])('of %s is %d microseconds after the arrival of the call', (timeout, micros) => {
-      call(withTimeout(HOLD, timeout));
-      expect(held[0]?.info.deadlineMicros).toBe(timers.nowMs() * 1000 + micros);
-    });
-
-    test.each(['', '20', '20x', ' 20m', '123456789m', '-1S', '1.5S'])('of "%s" is refused', (timeout) => {
-      const stream = call(withTimeout(ECHO, timeout));
-      expect(stream.grpcStatus).toBe('13');
-      expect(stream.grpcMessage).toBe(`Invalid grpc-timeout value "${timeout}"`);
-    });
-
-    test('ends a call with a late handler, whose answer is ignored', async () => {
-      const stream = call(withTimeout(HOLD, '20m'));
-      expect(held[0]?.info.cancelled()).toBe(false);
-      timers.advance(19);
-      expect(stream.ended).toBe(false);
-      timers.advance(2);
-      expect(stream.grpcStatus).toBe('4');
-      expect(held[0]?.info.cancelled()).toBe(true);
-      held[0]?.resolve(Buffer.of(1));
-      await settle();
-      expect(stream.data).toEqual([]);
-      expect(context.running).toBe(0);
-    });
 
     test('is measured from the headers of a request that arrives in parts', async () => {
       const stream = open(withTimeout(HOLD, '100m'));
@@ -234,21 +168,6 @@ describe('CallRouter', () => {
   });
 
   describe('an incomplete request', () => {
-    test.each([
-      ['has sent nothing', Buffer.alloc(0)],
-      ['has sent half a message', prefixed(Buffer.alloc(100)).subarray(0, 50)],
-      ['has sent its message and no end', prefixed(Buffer.alloc(100))],
-    ])('is ended after a minute when it %s', async (_name, bytes) => {
-      const stream = open();
-      if (bytes.length > 0) send(stream, bytes);
-      await settle();
-      timers.advance(59_999);
-      expect(stream.ended).toBe(false);
-      timers.advance(2);
-      expect(stream).toMatchObject({ grpcStatus: '4', grpcMessage: 'the request did not arrive in time' });
-      expect(context.budgetOf(stream).bytes).toBe(0);
-    });
-
     test('has no such limit while its handler runs', async () => {
       const stream = open(grpcRequestHead(HOLD));
       await settle();
@@ -267,23 +186,6 @@ describe('CallRouter', () => {
       expect(context.budgetOf(stream).bytes).toBe(0);
       expect(context.deadlines.size).toBe(0);
     });
-
-    test('gets RESOURCE_EXHAUSTED if the incomplete requests of its connection use too much memory', () => {
-      const connection = newFakeConnection();
-      const half = prefixed(Buffer.alloc(4 * MIB)).subarray(0, 3 * MIB);
-      const streams = [1, 2, 3, 4].map(() => open(grpcRequestHead(ECHO), connection));
-      for (const stream of streams) send(stream, half);
-      const statuses = streams.map((stream) => stream.grpcStatus);
-      expect(statuses.slice(0, 2)).toEqual([undefined, undefined]);
-      expect(statuses.at(-1)).toBe('8');
-      const first = streams[0] as FakeServerStream;
-      expect(context.budgetOf(first).bytes).toBeLessThanOrEqual(8 * MIB);
-      send(first, Buffer.alloc(MIB + 5), true);
-      expect(first.grpcStatus).toBe('0');
-      const elsewhere = open();
-      send(elsewhere, half);
-      expect(elsewhere.ended).toBe(false);
-    });
   });
 
   describe('gzip', () => {
@@ -292,20 +194,6 @@ describe('CallRouter', () => {
       framed[0] = 1;
       return framed;
     };
-
-    test.each([
-      ['identity', '13'],
-      ['br', '12'],
-    ])('does not apply to grpc-encoding %s', (encoding, status) => {
-      const stream = call(grpcRequestHead(ECHO, 'grpc-encoding', encoding), gzipped(Buffer.of(1)));
-      expect(stream.grpcStatus).toBe(status);
-      const accepted = stream.headers[0]?.['grpc-accept-encoding'];
-      expect(accepted).toBe(status === '12' ? 'identity,gzip' : undefined);
-    });
-
-    test('does not require the flag: uncompressed messages are accepted', () => {
-      expect(call(grpcRequestHead(ECHO, 'grpc-encoding', 'gzip')).grpcStatus).toBe('0');
-    });
 
     test('is decompressed, even if the caller disconnects meanwhile', async () => {
       const head = grpcRequestHead(ECHO, 'grpc-encoding', 'gzip');

@@ -31,31 +31,10 @@ function noise(length: number): Buffer {
 }
 
 describe('Inflater', () => {
-  test.each([
-    ['nothing', Buffer.alloc(0)],
-    ['a short message', Buffer.from('hello')],
-    ['a message that grows much', Buffer.concat([noise(8000), Buffer.alloc(700_000, 7)])],
-    ['a long message', noise(100_000)],
-  ])('inflates %s', async (_name, message) => {
-    const inflated = await inflate(gzipSync(message));
-    expect(inflated instanceof GrpcError || inflated.equals(message)).toBe(true);
-    expect(inflated).not.toBeInstanceOf(GrpcError);
-  });
-
   test('answers short messages before it returns', () => {
     const answers: unknown[] = [];
     new Inflater(LIMIT).inflate('gzip', held(gzipSync('short')), STAYS, (message) => answers.push(message));
     expect(answers).toEqual([Buffer.from('short')]);
-  });
-
-  test.each([
-    ['small', Buffer.alloc(LIMIT + 1)],
-    ['large', Buffer.alloc(64 * LIMIT)],
-    ['incompressible', noise(LIMIT + 1)],
-  ])('stops at the bytes that are kept: %s', async (_name, message) => {
-    const inflated = await inflate(gzipSync(message));
-    expect(inflated instanceof GrpcError || inflated.equals(message.subarray(0, LIMIT))).toBe(true);
-    expect(inflated).not.toBeInstanceOf(GrpcError);
   });
 
   test('needs no more of a long message than the bytes that inflate to what is kept', async () => {
@@ -71,10 +50,6 @@ describe('Inflater', () => {
     ['damaged, and long', Buffer.concat([gzipSync(noise(20_000)).subarray(0, 15_000), Buffer.alloc(5000)])],
   ])('refuses %s', async (_name, bytes) => {
     expect(await inflate(bytes)).toMatchObject({ code: 13 });
-  });
-
-  test('refuses a compressed message without a grpc-encoding', async () => {
-    expect(await inflate(gzipSync('x'), 'identity')).toMatchObject({ code: 13 });
   });
 
   test('drops messages whose callers have disconnected', async () => {
