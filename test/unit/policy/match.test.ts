@@ -128,16 +128,6 @@ descriptors:
     expect(match.rules[0]?.phase).toEqual(fixedPhase('active'));
   });
 
-  test('a schedule changes the phase at its times', () => {
-    expect(at('2024-04-30T23:59:59.999Z', 'node=1', 'scheduled=1')).toBe('monitoring');
-    expect(at('2024-05-01T00:00:00Z', 'node=1', 'scheduled=1')).toBe('grace_period');
-    expect(at('2024-05-14T23:59:59.999Z', 'node=1', 'scheduled=1')).toBe('grace_period');
-    expect(at('2024-05-15T00:00:00Z', 'node=1', 'scheduled=1')).toBe('active');
-    expect(at('2024-05-14T23:59:59.999Z', 'node=1', 'late=1')).toBe('monitoring');
-    expect(at('2024-05-15T00:00:00Z', 'node=1', 'late=1')).toBe('active');
-    expect(at('2034-05-15T00:00:00Z', 'node=1', 'graced=1')).toBe('grace_period');
-  });
-
   test('the default phase is active', () => {
     expect(policyOf('domain: d\n').phase).toEqual(fixedPhase('active'));
   });

@@ -50,21 +50,6 @@ describe('a list of limits', () => {
     expect(denied.body).toBe(1);
     expect(denied.decision).toMatchObject({ rule: 'k[hidden]' });
   });
-
-  test('an item in shadow mode that is over its limit denies no request', () => {
-    const decider = on(
-      `{ key: k, rate_limits: [${BURST}, { name: strict, shadow_mode: true, unit: day, requests_per_unit: 0 }] }`,
-    );
-    const passed = asked(decider);
-    expect(passed.body).toBeUndefined();
-    expect(passed.headers['ratelimit']).toMatch(/^"burst";r=1;t=10, "strict";r=0;t=\d+$/);
-    expect(passed.decision).toMatchObject({
-      code: 'OK',
-      rule: 'k[strict]',
-      shadow_mode: true,
-      would_be_throttled: true,
-    });
-  });
 });
 
 test('a calendar window has its real length', () => {
