@@ -84,11 +84,14 @@ describe('two Redis as one store', () => {
   test('only windows of a second are in the second Redis', async () => {
     const split = await open(true);
     const rates = BUCKETS.map(([key, rate]) => takeItem(key, rate));
-    await takeFrom(split, ...rates, takeItem('o!5/second', windowRate('second', 5)));
+    // Windows of several seconds, or with debt, are in the main Redis.
+    const several = takeItem('x', windowRate('second', 3, { multiplier: 5 }));
+    const owing = takeItem('y', windowRate('second', 3, { maxDebt: 3 }));
+    await takeFrom(split, ...rates, several, owing, takeItem('o!5/second', windowRate('second', 5)));
     const buckets = async (bench: RedisBench) =>
       (await bench.redis.keys('*')).map((key) => key.replace(/^.*\}/, '')).filter((key) => key !== 'probe');
     expect((await buckets(perSecond)).sort()).toEqual(['o!5/second', 's', 't']);
-    expect((await buckets(main)).sort()).toEqual(['b', 'm']);
+    expect((await buckets(main)).sort()).toEqual(['b', 'm', 'x', 'y']);
   });
 });
 

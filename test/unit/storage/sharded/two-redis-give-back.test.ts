@@ -25,18 +25,15 @@ type Answer = (items: readonly TakeItem[]) => TakeResult | Promise<TakeResult>;
 /** Buckets in memory. `steps` replaces the results of the calls with these numbers. */
 class Stepped implements BucketStore {
   readonly inner: MemoryStore;
-  readonly asked: (readonly TakeItem[])[] = [];
-  readonly deadlines: number[] = [];
+  private asked = 0;
   readonly steps = new Map<number, Answer>();
 
   constructor(clock: FakeClock, countDeniedHits: boolean) {
     this.inner = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
   }
 
-  take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
-    this.asked.push(items);
-    this.deadlines.push(deadlineMicros);
-    const step = this.steps.get(this.asked.length);
+  take(items: readonly TakeItem[]): TakeResult | Promise<TakeResult> {
+    const step = this.steps.get(++this.asked);
     return step === undefined ? Promise.resolve(this.inner.take(items)) : step(items);
   }
 
@@ -47,7 +44,6 @@ let clock: FakeClock;
 let perSecond: Stepped;
 let main: Stepped;
 let split: ShardedStore;
-let mainConnection: unknown;
 const told: (readonly TakeItem[])[] = [];
 const unhandled: unknown[] = [];
 const onUnhandled = (error: unknown): void => {
@@ -58,15 +54,13 @@ function open(countDeniedHits = false): void {
   clock = new FakeClock();
   perSecond = new Stepped(clock, countDeniedHits);
   main = new Stepped(clock, countDeniedHits);
-  mainConnection = 1;
-  const monotonicMicros = () => clock.monotonicMicros();
   told.length = 0;
   split = new ShardedStore({
     perSecond: singleShardMap(perSecond),
-    main: singleShardMap(main, () => mainConnection),
+    main: singleShardMap(main),
     countDeniedHits,
     timeoutMicros: 1000,
-    monotonicMicros,
+    monotonicMicros: () => clock.monotonicMicros(),
     onGiveBack: (refunds) => told.push(refunds),
   });
 }
@@ -96,27 +90,7 @@ function loseRace(): void {
   });
 }
 
-/** The last step fails, and it is unknown whether it was executed. */
-function fail(): void {
-  perSecond.steps.set(2, () => AWAY);
-}
-
 describe('a request that finds a one-second window used up in its last step', () => {
-  test('is denied and gets its hits back, as if it had taken none', async () => {
-    loseRace();
-    main.inner.take([takeItem('b', HUNDRED, { hits: 10 }), takeItem('m', PER_MINUTE, { hits: 2 })]);
-    expect(await take(tokens, second, minute, takeItem('b', HUNDRED, { hits: 5 }))).toMatchObject([
-      { limited: false, remaining: 90, used: 10, waitMicros: 100_000 },
-      { limited: true, used: 2 },
-      { limited: false, remaining: 3, used: 2 },
-      { limited: false, remaining: 90, used: 10 },
-    ]);
-    await settled();
-    expect([peek(tokens).used, peek(minute).used]).toEqual([10, 2]);
-    expect(split.giveBackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
-    expect(main.asked).toHaveLength(2);
-  });
-
   test('gets a charge back, unless the charge reached the maximum debt of a bucket', async () => {
     loseRace();
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
@@ -169,77 +143,22 @@ describe('a request that finds a one-second window used up in its last step', ()
   });
 });
 
-describe('a last step that fails', () => {
-  test('applies no refund', async () => {
-    fail();
-    main.inner.take([takeItem('b', HUNDRED, { hits: 50 })]);
-    expect(await take(second, takeItem('b', HUNDRED, { hits: 20, refund: true }))).toBe(AWAY);
-    expect(peek(tokens).used).toBe(50);
-  });
-});
-
-describe('a refund to the main store', () => {
-  const refund = takeItem('b', HUNDRED, { hits: 20, refund: true });
-  beforeEach(() => {
-    main.inner.take([takeItem('b', HUNDRED, { hits: 50 })]);
-  });
-
-  test('follows when the one-second windows have counted', async () => {
-    expect(await take(refund, second, minute)).toMatchObject([{ used: 30 }, { used: 1 }, { used: 1 }]);
-    expect(main.asked.map((items) => items.map(({ key, hits }) => `${key}${hits}`))).toEqual([
-      ['b0', 'm1'],
-      ['b20'],
-    ]);
-    expect(peek(tokens).used).toBe(30);
-  });
-
-  test('is the error of the request if it gets no reply, and the hits of the request are given back', async () => {
-    main.steps.set(2, () => AWAY);
-    expect(await take(refund, second, minute)).toBe(AWAY);
-    // The one-second window as well.
-    await waitFor('both stores to have been given back', () => told.length === 4);
-    expect([peek(tokens).used, peek(minute).used]).toEqual([50, 0]);
-    expect(perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 0 })])).toMatchObject([{ used: 0 }]);
-  });
-});
+test.each([true, false])(
+  'an error of either store cannot be used to get around a limit of the other (denied hits count: %s)',
+  async (countDeniedHits) => {
+    open(countDeniedHits);
+    main.inner.take([takeItem('b', HUNDRED, { hits: 100 })]);
+    for (const step of [1, 2]) perSecond.steps.set(step, () => AWAY);
+    expect(await take(second, tokens)).toMatchObject([{ limited: false }, { limited: true, remaining: 0 }]);
+    expect(await take(second, { ...tokens, enforcement: 'observe' })).toBe(AWAY);
+    perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 2 })]);
+    for (const step of [1, 2, 3]) main.steps.set(step, () => AWAY);
+    expect(await take(second, tokens)).toMatchObject([{ limited: true }, { limited: false, remaining: 0 }]);
+  },
+);
 
 describe('giving back', () => {
-  beforeEach(fail);
-
-  test('delays no answer, has its own timeout, and ends before the store is closed', async () => {
-    let answer: (result: TakeResult) => void = () => {};
-    main.steps.set(2, () => new Promise((resolve) => (answer = resolve)));
-    const deadline = clock.monotonicMicros() + 5;
-    perSecond.steps.set(2, () => {
-      clock.advance(10);
-      return AWAY;
-    });
-    expect(await split.take([second, tokens], deadline)).toBe(AWAY);
-    expect(main.deadlines).toEqual([deadline, deadline + 5 + 1000]);
-    let isClosed = false;
-    const closing = split.close().then(() => {
-      isClosed = true;
-    });
-    for (let i = 0; i < 20; i++) await Promise.resolve();
-    expect([isClosed, split.giveBackStats.made]).toEqual([false, 0]);
-    answer([]);
-    await closing;
-    expect(split.giveBackStats.made).toBe(1);
-  });
-
-  test.each([2, undefined])('is skipped if the connection has changed (%s)', async (now) => {
-    perSecond.steps.set(2, () => {
-      mainConnection = now;
-      return AWAY;
-    });
-    expect(await take(second, tokens)).toBe(AWAY);
-    await split.close();
-    expect(split.giveBackStats).toEqual({ made: 0, failed: 0, skipped: 1 });
-    expect([main.asked.length, peek(tokens).used]).toEqual([1, 1]);
-  });
-
   test('removes denials from a deny cache that it stored in the meantime', async () => {
-    open();
     const cache: DenyCache = new DenyCache({
       store: new ShardedStore({
         perSecond: singleShardMap(perSecond),
