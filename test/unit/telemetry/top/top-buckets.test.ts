@@ -98,19 +98,29 @@ test('a process that was stopped shows no older counts than the time span', () =
   expect(bench.rank('denied', 'hour')).toEqual([['a:x', 1, 0]]);
 });
 
-test('estimates over several slices stay within the reported errors', () => {
+/** Returns a key and its hits. */
+type Traffic = (random: () => number, call: number) => readonly [key: string, hits: number];
+
+test.each<[name: string, most: number, traffic: Traffic]>([
+  ['skewed traffic', 3, (random) => [`a:${Math.floor(random() ** 3 * 300)}`, 1]],
+  ['uniform traffic', 0, (random) => [`a:${Math.floor(random() * 300)}`, 1]],
+  [
+    'counts of any size',
+    0,
+    (random) => [`a:${Math.floor(random() * 300)}`, 1 + Math.floor(random() ** 8 * 1e5)],
+  ],
+  ['many keys that occur once', 1, (_, call) => [call % 10 === 0 ? 'a:steady' : `a:${call}`, 1]],
+])('estimates of %s over several slices stay within the reported errors', (_, most, traffic) => {
   const bench = new Bench(20);
   const random = seededRandom(3);
   const exact = new Map<string, number>();
   let total = 0;
-  for (let second = 0; second < 55; second++) {
-    for (let at = 0; at < 400; at++) {
-      const key = `a:${Math.floor(random() ** 3 * 300)}`;
-      bench.count('used', key);
-      exact.set(key, (exact.get(key) ?? 0) + 1);
-      total++;
-    }
-    bench.pass(1);
+  for (let call = 0; call < 55 * 400; call++) {
+    if (call > 0 && call % 400 === 0) bench.pass(1);
+    const [key, hits] = traffic(random, call);
+    bench.count('used', key, hits);
+    exact.set(key, (exact.get(key) ?? 0) + hits);
+    total += hits;
   }
   const { error } = bench.top.about('minute');
   // The error of each slice is a fraction of its total.
@@ -126,8 +136,8 @@ test('estimates over several slices stay within the reported errors', () => {
   // Every bucket with a higher count than the error is shown.
   const shown = new Set(rows.map(({ key }) => key));
   for (const [key, truth] of exact) if (truth > error.used) expect(shown).toContain(key);
-  const exactly = [...exact].sort(([, one], [, other]) => other - one).slice(0, 3);
-  expect(rows.slice(0, 3).map(({ key }) => key)).toEqual(exactly.map(([key]) => key));
+  const exactly = [...exact].sort(([, one], [, other]) => other - one).slice(0, most);
+  expect(rows.slice(0, most).map(({ key }) => key)).toEqual(exactly.map(([key]) => key));
 });
 
 test.each(['skewed', 'flat'])(
