@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect, Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { HeaderField } from '../../src/h2/hpack/header-field.js';
 import type { H2ServerOptions } from '../../src/h2/serving/server-options.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import {
@@ -137,20 +136,6 @@ describe('H2Server', () => {
 });
 
 describe('closing', () => {
-  test('ends idle connections immediately, and others with their last stream', async () => {
-    await start();
-    const [idle, busy] = await Promise.all([server.session(), server.session()]);
-    const call = post(busy, '/hold', Buffer.alloc(0));
-    const held = await waitFor('the call', () => server.handler.held[0]);
-    const idleClosed = once(idle, 'close');
-    server.server.closeGracefully();
-    await idleClosed;
-    expect(busy.destroyed).toBe(false);
-    held.sendResponse([new HeaderField(':status', '200')], Buffer.alloc(0), Buffer.from('late'), []);
-    expect((await call).body.toString()).toBe('late');
-    await server.server.empty();
-  });
-
   test('resolves empty() for all waiters, and immediately if nothing is open', async () => {
     await start();
     await server.server.empty();
@@ -162,28 +147,6 @@ describe('closing', () => {
 });
 
 describe('age', () => {
-  test('sends GOAWAY on an old connection, whose streams can finish', async () => {
-    await start({ maxConnectionAgeMs: 60 });
-    const session = await server.session();
-    const goaway = once(session, 'goaway');
-    const call = post(session, '/hold', Buffer.alloc(0));
-    const held = await waitFor('the call', () => server.handler.held[0]);
-    expect((await goaway)[0]).toBe(0);
-    held.sendResponse([new HeaderField(':status', '200')], Buffer.alloc(0), Buffer.from('late'), []);
-    expect((await call).body.toString()).toBe('late');
-    await server.server.empty();
-    expect(server.complaints).toEqual([]);
-  });
-
-  test('ends streams that exceed the grace period', async () => {
-    await start({ maxConnectionAgeMs: 40, maxConnectionAgeGraceMs: 40 });
-    const session = await server.session();
-    const call = post(session, '/hold', Buffer.alloc(0));
-    expect((await call).httpStatus).toBeUndefined();
-    expect(server.handler.resets).toBe(1);
-    await server.server.empty();
-  });
-
   test('varies the age of each connection by ten per cent', async () => {
     let nowMs = 0;
     let random = 0;
@@ -202,29 +165,5 @@ describe('age', () => {
     expect((await post(old, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
     nowMs = 1100;
     await once(old, 'goaway');
-  });
-});
-
-describe('keep-alive', () => {
-  test('pings a silent client, and keeps it if it answers', async () => {
-    await start({ keepAliveIntervalMs: 20, keepAliveTimeoutMs: 600_000 });
-    const session = await server.session();
-    let pings = 0;
-    session.on('ping', () => pings++);
-    await waitFor('several pings', () => pings >= 3);
-    expect((await post(session, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
-  });
-
-  test('closes a client that does not answer', async () => {
-    await start({ keepAliveIntervalMs: 20, keepAliveTimeoutMs: 40 });
-    const received = new Received(server.socket());
-    const socket = server.socket();
-    socket.write(Buffer.concat([PREFACE, settings(), holdRequest(1)]));
-    const dead = new Received(socket);
-    await dead.closed;
-    expect(dead.frames.filter(({ type }) => type === TYPE.PING)).toHaveLength(1);
-    await waitFor('the end of its stream', () => server.handler.resets === 1);
-    // A client that never sent anything is covered by the handshake timeout.
-    expect(received.bytes).toHaveLength(0);
   });
 });

@@ -265,41 +265,6 @@ describe('an unsuitable Redis', () => {
     await waitFor('a warning', () => log.some((line) => /^warn: .*maxmemory-policy allkeys-lru/.test(line)));
   });
 
-  test('that is full makes the store unavailable until it has memory', async () => {
-    redis = await startRedis();
-    open(`127.0.0.1:${redis.port}`, { breakerFailures: 2 });
-    await expectDecided();
-    const admin = new Redis(redis.port, '127.0.0.1');
-    await admin.config('SET', 'maxmemory', '1');
-    const reasons: string[] = [];
-    for (let i = 0; i < 3; i++) {
-      const result = await take();
-      if (result instanceof StorageError) reasons.push(result.reason);
-    }
-    expect(reasons).toEqual(['rejected', 'rejected', 'breaker_open']);
-    await admin.config('SET', 'maxmemory', '0');
-    await waitFor('the return', () => store!.connected);
-    expect(await take()).toMatchObject([{ limited: false }]);
-    admin.disconnect();
-  });
-
-  test('that is a replica makes the store look for a master again', async () => {
-    const [nowhere] = await freePorts(1);
-    redis = await startRedis();
-    open(`127.0.0.1:${redis.port}`);
-    await expectDecided();
-    const admin = new Redis(redis.port, '127.0.0.1');
-    await admin.replicaof('127.0.0.1', String(nowhere));
-    const result = await take();
-    // Redis did not execute the call, which waited for another master until its deadline.
-    expect((result as StorageError).reason).toBe('disconnected');
-    await waitFor('the store to go away', () => !store!.connected);
-    await admin.replicaof('NO', 'ONE');
-    await waitFor('the return', () => store!.connected);
-    expect(await take()).toMatchObject([{ limited: false }]);
-    admin.disconnect();
-  });
-
   test('a user with only the rights for takes can take: no INFO, SCRIPT or CLIENT', async () => {
     redis = await startRedis();
     const admin = new Redis(redis.port, '127.0.0.1');

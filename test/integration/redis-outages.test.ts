@@ -132,27 +132,6 @@ describe('during calls', () => {
     await calls.stop();
   });
 
-  test('a Redis that restarts empty has full buckets, and loads the script again', async () => {
-    const store = await reached({ timeoutMicros: 10_000_000 });
-    await Promise.all(Array.from({ length: 100 }, () => hit(store)));
-    expect(await hit(store)).toMatchObject([{ limited: true }]);
-    await redis.kill();
-    await redis.restart();
-    await recovery(store);
-    expect(await hit(store)).toMatchObject([{ limited: false, remaining: 99 }]);
-  });
-
-  test('a Redis that forgets the script is not noticed by callers', async () => {
-    const store = await reached({ timeoutMicros: 10_000_000 });
-    await hit(store);
-    const admin = new Redis(redis.port, '127.0.0.1');
-    await admin.script('FLUSH');
-    const results = await Promise.all(Array.from({ length: 10 }, (_, i) => hit(store, `k${i}`)));
-    expect(results.map((result) => reason(result))).toEqual(Array(10).fill('decided'));
-    expect(await hit(store)).toMatchObject([{ remaining: 98 }]);
-    admin.disconnect();
-  });
-
   test('closed connections fail the pending calls, and later calls are decided', async () => {
     const store = await reached();
     const admin = new Redis(redis.port, '127.0.0.1');

@@ -3,9 +3,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { CODE, LIMIT_UNIT } from '../../src/codec/messages.js';
+import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { windowRate } from '../../src/limiter/fixed-window.js';
 import type { Store } from '../../src/server/store/store.js';
 import type { Logger } from '../../src/telemetry/logger.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -74,21 +73,7 @@ async function code(client: RlsClient, ...keys: string[]): Promise<number | unde
   return reply.code === STATUS.OK ? reply.response!.overallCode : undefined;
 }
 
-/** Returns the names of the buckets without their hash tags. */
-async function buckets(redis: Redis): Promise<string[]> {
-  const keys = await redis.keys('*');
-  return keys.filter((key) => !key.endsWith('probe')).map((key) => key.replace(/^.*\}/, ''));
-}
-
 describe('connections to Redis', () => {
-  test('accept tcp with user and password in the URL', async () => {
-    const redis = await redisServer({
-      args: ['--requirepass', 's3cret'],
-    });
-    const url = `redis://default:s3cret@127.0.0.1:${redis.port}`;
-    await expectDecided(open({ REDIS_SOCKET_TYPE: 'tcp', REDIS_URL: url }));
-  });
-
   test('accept a Unix domain socket with a relative path', async () => {
     const redis = await redisServer({ args: ['--unixsocket', 'redis.sock'] });
     const path = relative(process.cwd(), join(redis.folder, 'redis.sock'));
@@ -204,16 +189,6 @@ test('a password file is read again for each connection', async () => {
   expect(log.join('\n')).not.toMatch(/first|second/);
 });
 
-test('every key begins with the prefix', async () => {
-  const redis = await redisServer();
-  const store = open({ REDIS_URL: `127.0.0.1:${redis.port}`, CACHE_KEY_PREFIX: 'app:' });
-  await expectDecided(store);
-  await takeFrom(store.buckets, takeItem('year', windowRate('year', 3)));
-  const keys = await clientOf(redis).keys('*');
-  expect(keys.length).toBeGreaterThanOrEqual(2);
-  for (const key of keys) expect(key).toMatch(/^app:weir:1:\{/);
-});
-
 describe('a second Redis for windows of a second', () => {
   let main: RedisServer;
   let second: RedisServer;
@@ -244,37 +219,6 @@ describe('a second Redis for windows of a second', () => {
     await server.stop();
     await main.stop();
     await second.stop();
-  });
-
-  test('holds only these windows, including overrides', async () => {
-    const override = { requestsPerUnit: 1_000_000, unit: LIMIT_UNIT.second };
-    const admin = clientOf(second, { password: 'pw' });
-    const names = await waitFor('windows that have not expired yet', async () => {
-      const reply = await client.ask('d', [
-        ...asks('second', 'year', 'tokens'),
-        descriptor(['year=other'], { limit: override }),
-      ]);
-      expect(reply.response?.statuses).toHaveLength(4);
-      const found = await buckets(admin);
-      return found.length >= 2 ? found : undefined;
-    });
-    expect(names.sort()).toEqual([
-      expect.stringMatching(/4:year.*!1000000\/second%1$/),
-      expect.stringMatching(/6:second/),
-    ]);
-    expect(await buckets(clientOf(main))).toHaveLength(2);
-  });
-
-  test('denies requests that the main Redis would allow', async () => {
-    const reply = await client.ask('d', asks('tokens', 'never', 'year'));
-    expect(reply.response).toMatchObject({
-      overallCode: CODE.OVER_LIMIT,
-      statuses: [
-        { code: CODE.OK, limitRemaining: 5 },
-        { code: CODE.OVER_LIMIT },
-        { code: CODE.OK, limitRemaining: 2 },
-      ],
-    });
   });
 
   test('fails its own limits while it is unavailable, and health covers both', async () => {

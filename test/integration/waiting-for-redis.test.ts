@@ -198,21 +198,6 @@ describe('a lost connection', () => {
     expect(faults).toEqual(['lost']);
   });
 
-  test('does not repeat refunds, which would allow too much', async () => {
-    open();
-    await store!.reached;
-    await take('a', { hits: 50 });
-    proxy.pause('replies');
-    const refund = take('a', { hits: 10, refund: true });
-    await waitFor('the call to be sent', () => store!.calls === 2);
-    await waitFor('Redis to have done it', async () => (await tokensLeft('a')) === 60);
-    proxy.disconnect();
-    proxy.resume();
-    expect(reason(await refund)).toBe('disconnected');
-    await waitFor('the connection', () => store!.connected);
-    expect(await remaining('a')).toBe(60);
-  });
-
   test('does not send what a request gives back on another connection, even if it had to wait', async () => {
     open();
     await store!.reached;

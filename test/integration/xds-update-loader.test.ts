@@ -4,7 +4,6 @@ import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { expect, test } from '@jest/globals';
 import { assetPath } from '../../src/assets.js';
 import { RATE_LIMIT_CONFIG_TYPE, type Resource } from '../../src/config/xds/discovery.js';
-import { MAX_FIELDS } from '../../src/config/xds/load-update.js';
 import { UpdateLoader } from '../../src/config/xds/update-loader.js';
 import { formatProblem, MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
 import { encodeConfig } from '../support/xds/xds-server.js';
@@ -56,12 +55,6 @@ test('removes a domain that is missing in an update', async () => {
   expect((await loader.load(update([]), second)).policySet.domains.size).toBe(0);
 });
 
-test('reports errors with their positions', async () => {
-  const loader = new UpdateLoader({ mergeDomains: false });
-  const { errors } = await loader.load(update([resource('', 1), resource('one', 1)]), undefined);
-  expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^-config: domain: /)]);
-});
-
 test('transfers 10,000 rules', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const { errors, policySet } = await loader.load(update([resource('big', 7, 10_000)]), undefined);
@@ -89,15 +82,6 @@ test('does not load the rejected update again, whatever the order of its resourc
 const ofEmptyDescriptors = (count: number): Resource => ({
   typeUrl: RATE_LIMIT_CONFIG_TYPE,
   value: Buffer.alloc(2 * count, Buffer.from([0x1a, 0])),
-});
-
-test('refuses an update with too many fields in one sentence', async () => {
-  const loader = new UpdateLoader({ mergeDomains: false });
-  const bytes = update([ofEmptyDescriptors(MAX_FIELDS / 8), ofEmptyDescriptors(MAX_FIELDS / 8 + 1)]);
-  const { errors } = await loader.load(bytes, undefined);
-  expect(errors.map(formatProblem)).toEqual([
-    'update: the update has more than 1000000 fields; send fewer rules',
-  ]);
 });
 
 test('transfers the first of a hundred thousand errors, and the number of the rest', async () => {
