@@ -1,4 +1,4 @@
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
@@ -6,45 +6,27 @@ import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 let redis: RedisServer;
-let proxy: Server;
+let proxy: PausableProxy;
 let store: SingleRedisStore;
 let log: string[];
 let faults: StoreFault[];
 /** Passes the bytes that Redis sends on to weir. */
 let forward: (to: Socket, chunk: Buffer) => void;
-const sockets = new Set<Socket>();
 
 beforeEach(async () => {
   redis = await startRedis();
   log = [];
   faults = [];
   forward = (to, chunk) => to.write(chunk);
-  proxy = createServer((client) => {
-    const upstream = connect(redis.port, '127.0.0.1');
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(one);
-      one.setNoDelay(true);
-      one.on('error', () => other.destroy());
-      one.on('close', () => {
-        sockets.delete(one);
-        other.destroy();
-      });
-    }
-    client.on('data', (chunk) => upstream.write(chunk));
-    upstream.on('data', (chunk) => forward(client, chunk));
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  const { port } = proxy.address() as { port: number };
+  proxy = await startPausableProxy(redis.port, (to, chunk) => forward(to, chunk));
   store = new SingleRedisStore({
     ...REDIS,
-    address: parseRedisUrl(`127.0.0.1:${port}`),
+    address: parseRedisUrl(`127.0.0.1:${proxy.port}`),
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
   });
@@ -53,8 +35,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await store.close();
-  for (const socket of sockets) socket.destroy();
-  await new Promise((resolve) => proxy.close(resolve));
+  await proxy.close();
   await redis.stop();
 });
 
@@ -173,9 +154,7 @@ describe('a Redis with wrong replies loses only that connection, if it', () => {
   ])('%s in reply to the login', async (_, wrongReply) => {
     let greeted = 0;
     const wrongServer = createServer((client) => {
-      sockets.add(client);
       client.on('error', () => {});
-      client.on('close', () => sockets.delete(client));
       client.once('data', () => {
         greeted++;
         client.write(wrongReply);

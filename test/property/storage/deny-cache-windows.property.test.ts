@@ -1,40 +1,13 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { BucketStore, TakeItem, TakeOutcome, TakeResult } from '../../../src/limiter/bucket-store.js';
+import type { TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
-import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtLeast, expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
-import { MEMORY } from '../../support/limiter/store-options.js';
+import { RemoteStore } from '../../support/limiter/remote-store.js';
 import { takeItem } from '../../support/limiter/take-items.js';
-
-/** A remote store: its clock differs, and a round trip takes `latency`. */
-class Remote implements BucketStore {
-  readonly buckets: MemoryStore;
-  private readonly local: FakeClock;
-  private readonly latency: number;
-
-  constructor(local: FakeClock, offset: number, latency: number, countDeniedHits: boolean) {
-    this.local = local;
-    this.latency = latency;
-    const clock = {
-      monotonicMicros: () => local.monotonic + offset,
-      wallMicros: () => local.wall + offset,
-    };
-    this.buckets = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
-  }
-
-  async take(items: readonly TakeItem[]): Promise<TakeResult> {
-    this.local.advance(this.latency);
-    const outcomes = this.buckets.take(items);
-    this.local.advance(this.latency);
-    return outcomes;
-  }
-
-  async close(): Promise<void> {}
-}
 
 /** The kind of window of each key. */
 const KINDS = { v: {}, w: { allOrNothing: true, multiplier: 2 }, o: { maxDebt: 1 }, c: {} } as const;
@@ -74,7 +47,7 @@ test.each([true, false])(
     await fc.assert(
       fc.asyncProperty(scenario, async ({ offset, latency, maxEntries, maxBytes, steps }) => {
         const local = new FakeClock();
-        const remote = new Remote(local, offset, latency, countDeniedHits);
+        const remote = new RemoteStore(local, offset, latency, countDeniedHits);
         const cache = new DenyCache({
           store: remote,
           maxAgeMicros: 0,

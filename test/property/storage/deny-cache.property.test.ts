@@ -1,47 +1,18 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { BucketStore, TakeItem, TakeOutcome, TakeResult } from '../../../src/limiter/bucket-store.js';
+import type { TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
-import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtLeast, expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { arbitraryHits, arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
-import { MEMORY } from '../../support/limiter/store-options.js';
+import { RemoteStore } from '../../support/limiter/remote-store.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 
 const MAX_AGE = 1_000_000;
 /** The last key is that of a limit that is not enforced. */
 const KEYS = ['a', 'b', 'c'];
-
-/** A remote store: its clock differs, and a round trip takes `latency`. */
-class Remote implements BucketStore {
-  asked = 0;
-  readonly buckets: MemoryStore;
-  private readonly local: FakeClock;
-  private readonly latency: () => number;
-
-  constructor(local: FakeClock, offset: number, latency: () => number) {
-    this.local = local;
-    this.latency = latency;
-    const clock = {
-      monotonicMicros: () => local.monotonic + offset,
-      wallMicros: () => local.wall + offset,
-    };
-    this.buckets = new MemoryStore({ ...MEMORY, clock });
-  }
-
-  async take(items: readonly TakeItem[]): Promise<TakeResult> {
-    this.asked++;
-    this.local.advance(this.latency());
-    const outcomes = this.buckets.take(items);
-    this.local.advance(this.latency());
-    return outcomes;
-  }
-
-  async close(): Promise<void> {}
-}
 
 interface Step {
   readonly who: 'us' | 'others';
@@ -96,7 +67,7 @@ test('never denies requests that the store would allow, except after refunds els
   await fc.assert(
     fc.asyncProperty(scenario, async ({ rate, offset, latency, steps }) => {
       const local = new FakeClock();
-      const remote = new Remote(local, offset, () => latency);
+      const remote = new RemoteStore(local, offset, latency);
       const cache = new DenyCache({
         store: remote,
         maxAgeMicros: MAX_AGE,

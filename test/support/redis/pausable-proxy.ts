@@ -18,11 +18,17 @@ export interface PausableProxy {
   close(): Promise<void>;
 }
 
-/** Listens on 127.0.0.1 in front of the Redis at `redisPort`, which may be a function that returns the current port. */
-export async function startPausableProxy(redisPort: number | (() => number)): Promise<PausableProxy> {
+/**
+ * Listens on 127.0.0.1 in front of the Redis at `redisPort`, which may be a function that returns the current port.
+ * `reply` passes the bytes that Redis sends on to the client.
+ */
+export async function startPausableProxy(
+  redisPort: number | (() => number),
+  reply: (to: Socket, chunk: Buffer) => void = (to, chunk) => to.write(chunk),
+): Promise<PausableProxy> {
   const sockets = new Set<Socket>();
   let held: 'requests' | 'replies' | undefined;
-  let waiting: (() => void)[] = [];
+  let waiting: (() => unknown)[] = [];
   let accepted = 0;
   let received = 0;
   let refusedFrom = Number.POSITIVE_INFINITY;
@@ -46,8 +52,9 @@ export async function startPausableProxy(redisPort: number | (() => number)): Pr
       });
       one.on('data', (chunk: Buffer) => {
         if (one === client) received += chunk.length;
-        if (held === (one === client ? 'requests' : 'replies')) waiting.push(() => other.write(chunk));
-        else other.write(chunk);
+        const forward = (): unknown => (one === client ? other.write(chunk) : reply(client, chunk));
+        if (held === (one === client ? 'requests' : 'replies')) waiting.push(forward);
+        else forward();
       });
     }
   });
