@@ -7,7 +7,6 @@ import type { H2Limits } from '../../src/h2/limits.js';
 import type { H2ServerOptions } from '../../src/h2/serving/server-options.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import {
-  END_HEADERS,
   END_STREAM,
   frame,
   headers,
@@ -184,32 +183,12 @@ describe('clients that do not read', () => {
     await server.untilComplaint(/does not read the responses/);
   });
 
-  test('a client that opens no window is closed above the limit', async () => {
-    await start(limits({ maxOutputBytes: 1_000_000 }));
-    const { received } = connectWithPreface(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
-    await received.closed;
-    await server.untilComplaint(/does not read the responses/);
-    await waitFor('the end of its streams', () => server.handler.resets > 0);
-  });
-
   test('a client that reads byte by byte and then stops is closed by keep-alive', async () => {
     await start({ keepAliveIntervalMs: 500, keepAliveTimeoutMs: 500 });
     const { socket, received } = connectWithPreface(call(1, '/large'), [4, 1]);
     socket.write(frame(TYPE.WINDOW_UPDATE, 0, 1, words(1)));
     await received.closed;
     await waitFor('the end of its stream', () => server.handler.resets === 1);
-  });
-
-  test("PINGs whose answers are not read stay in the sender's buffers, or end the connection", async () => {
-    await start(limits({ maxOutputBytes: 200_000, controlBurst: 1e9, controlRefillPerSecond: 1e9 }));
-    const { socket } = connectWithPreface();
-    socket.pause();
-    const flood = Buffer.concat(Array.from({ length: 10_000 }, () => ping()));
-    await waitFor('the server to stop reading', () => {
-      if (socket.destroyed || server.complaints.length > 0) return true;
-      socket.write(flood);
-      return socket.writableLength > 20_000_000;
-    });
   });
 });
 
@@ -323,18 +302,6 @@ describe('thousands of streams', () => {
     expect((most * all.length) / 100_000).toBeLessThan(300_000);
   });
 
-  test('half-open streams above the limit are refused', async () => {
-    await start(limits({ maxConcurrentStreams: 100 }));
-    const { received } = connectWithPreface(Buffer.concat(ids(3000).map((id) => call(id, '/', 0))));
-    await waitFor(
-      'the refusals',
-      () => received.frames.filter(({ type }) => type === TYPE.RST_STREAM).length >= 1000,
-    );
-    const refused = received.frames.filter(({ type }) => type === TYPE.RST_STREAM);
-    expect(refused.every(({ payload }) => payload.readUInt32BE(0) === ERROR_CODE.REFUSED_STREAM)).toBe(true);
-    expect(refused[0]?.streamId).toBe(201);
-  });
-
   test('half-open streams on a hundred connections do not affect other clients', async () => {
     await start();
     const attackers = ids(100).map(() =>
@@ -356,74 +323,16 @@ describe('thousands of streams', () => {
     expect(server.handler.held.length).toBeLessThanOrEqual(501);
     await server.untilComplaint(/was closed: the peer reset too many streams/);
   });
-
-  test('streams that weir resets because of the client also count', async () => {
-    await start(limits({ resetBurst: 500, resetRefillPerSecond: 1 }));
-    // A WINDOW_UPDATE of 0 is a stream error (RFC 9113 section 6.9).
-    const zero = (id: number): Buffer => frame(TYPE.WINDOW_UPDATE, 0, id, words(0));
-    const { received } = connectWithPreface(
-      Buffer.concat(ids(2000).map((id) => Buffer.concat([call(id, '/hold'), zero(id)]))),
-    );
-    expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
-  });
 });
 
-describe('floods', () => {
-  const floods: [string, () => Buffer][] = [
-    ['PING', () => ping()],
-    ['SETTINGS', () => settings()],
-    ['PRIORITY', () => frame(TYPE.PRIORITY, 0, 1, Buffer.from('0000000310', 'hex'))],
-    ['WINDOW_UPDATE', () => frame(TYPE.WINDOW_UPDATE, 0, 0, words(1))],
-    ['empty DATA', () => frame(TYPE.DATA, 0, 1)],
-    ['unknown frames', () => frame(0x20, 0, 0)],
-  ];
-  test.each(floods)('%s ends with ENHANCE_YOUR_CALM', async (_what, one) => {
-    await start(limits({ controlBurst: 1000, controlRefillPerSecond: 1 }));
-    const { received } = connectWithPreface(
-      Buffer.concat([call(1, '/', 0), ...Array.from({ length: 3000 }, one)]),
-    );
-    expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
-    await server.untilComplaint(/too many frames that do not belong to a request/);
-  });
-
-  test('endless CONTINUATION frames (CVE-2024-27316)', async () => {
-    await start();
-    const open = frame(TYPE.HEADERS, 0, 1, Buffer.alloc(0));
-    const more = frame(TYPE.CONTINUATION, 0, 1, Buffer.alloc(0));
-    const { received } = connectWithPreface(
-      Buffer.concat([open, ...Array.from({ length: 1000 }, () => more)]),
-    );
-    expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
-  });
-
-  test('a header block that decompresses to megabytes (HPACK bomb)', async () => {
-    await start();
-    // A field of 4,000 bytes enters the dynamic table; then single bytes (index 62) refer to it repeatedly.
-    const value = Buffer.alloc(4000, 'v');
-    const field = Buffer.concat([Buffer.of(0x40, 1), Buffer.from('x'), Buffer.of(0x7f, 0xa1, 0x1e), value]);
-    const first = frame(TYPE.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.concat([headersBlock(), field]));
-    const hpackBombs = ids(50, 3).map((id) =>
-      frame(
-        TYPE.HEADERS,
-        END_HEADERS | END_STREAM,
-        id,
-        Buffer.concat([headersBlock(), Buffer.alloc(10_000, 0xbe)]),
-      ),
-    );
-    const { socket, received } = connectWithPreface(Buffer.concat([first, ...hpackBombs]));
-    // Each request is refused, or the connection ends; no handler sees the requests.
-    await waitFor('the refusals', () => answered(received) >= 51 || socket.destroyed);
-    expect(received.bytes.toString('latin1').split('ok').length - 1).toBeLessThanOrEqual(1);
-  });
+test('a flood of PING ends with ENHANCE_YOUR_CALM', async () => {
+  await start(limits({ controlBurst: 1000, controlRefillPerSecond: 1 }));
+  const { received } = connectWithPreface(
+    Buffer.concat([call(1, '/', 0), ...Array.from({ length: 3000 }, () => ping())]),
+  );
+  expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
+  await server.untilComplaint(/too many frames that do not belong to a request/);
 });
-
-function headersBlock(): Buffer {
-  return call(1, '/').subarray(9);
-}
-
-function answered(received: Received): number {
-  return new Set(received.frames.filter(({ streamId }) => streamId > 0).map(({ streamId }) => streamId)).size;
-}
 
 describe('half-closed connections', () => {
   test('unread answers count until the connection ends, even after the client has closed its side', async () => {
