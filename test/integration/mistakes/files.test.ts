@@ -7,28 +7,6 @@ import { type BadPolicy, CUSTOMER, checked, LIMIT, testMistakes } from './table.
 
 const FILES: readonly BadPolicy[] = [
   {
-    what: 'a line that is indented less than it should be',
-    policy: `${CUSTOMER}${LIMIT.slice(1)}`,
-    prints: `shop.yaml:4:4: this is not valid YAML: this line is neither an item of the list above it nor a key of such an item; begin it with "- ", or correct the spaces before it
-1 error
-`,
-  },
-  {
-    what: 'nothing',
-    policy: '',
-    prints: `shop.yaml: the file is empty; add a policy, or remove the file
-1 error
-`,
-  },
-  {
-    what: 'line ends of Windows',
-    policy: `${CUSTOMER}${LIMIT.replace('minute', 'minutes')}`.replaceAll('\n', '\r\n'),
-    prints: `shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is not a valid unit; did you mean "minute"?
-domains that would fail to load: shop
-1 error
-`,
-  },
-  {
     what: 'a variable of a shell in the domain',
     policy: `domain: \${DOMAIN}\ndescriptors:\n  - key: customer\n${LIMIT}`,
     warning: true,

@@ -32,22 +32,6 @@ warning: shop.yaml:4:12: descriptors[0].value: "value" begins with “ and ends 
 ok: 1 file, '“shop”' (1 rule)
 `,
   },
-  {
-    what: 'candidate, which was removed',
-    policy: node('candidate: { unit: day, requests_per_unit: 3 }'),
-    warning: true,
-    prints: `warning: shop.yaml:4:5: descriptors[0].candidate: "candidate" was removed and is ignored; to try out a limit, add it to "rate_limits" with "phase: monitoring"
-ok: 1 file, shop (1 rule)
-`,
-  },
-  {
-    what: 'learned, which was removed',
-    policy: node('').replace('10 }', '10, hold: { learned: { start: 5 }, amount: 3 } }'),
-    prints: `shop.yaml:5:64: descriptors[0].rate_limit.hold.learned: "learned" was removed; write the estimate as "amount", a number or a value of the plan, or as from: first_call
-domains that would fail to load: shop
-1 error
-`,
-  },
 ];
 
 describe('weir check-config reports a policy', () => {

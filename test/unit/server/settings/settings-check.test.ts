@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { readSettings } from '../../../../src/server/settings/read-settings.js';
 import { VARIABLES } from '../../../../src/server/settings/settings-table.js';
 
@@ -233,37 +233,6 @@ test.each([
     expect(errorsOf({ ...REDIS, [name]: text })).toEqual([`${name}: "${text}" is not ${expected}`]);
   },
 );
-
-describe('a variable for a feature that is on by default only in the reference', () => {
-  test.each<[environment: Record<string, string>, names: string[], remedy: RegExp]>([
-    [
-      { RUNTIME_WATCH_ROOT: 'false', RUNTIME_IGNOREDOTFILES: 'true' },
-      ['RUNTIME_WATCH_ROOT', 'RUNTIME_IGNOREDOTFILES'],
-      /policies in RUNTIME_ROOT, which is not set/,
-    ],
-    [
-      { REDIS_TIMEOUT: '1s', CACHE_KEY_PREFIX: 'a' },
-      ['REDIS_TIMEOUT', 'CACHE_KEY_PREFIX'],
-      /set REDIS_URL\.$/,
-    ],
-    [{ LOCAL_CACHE_SIZE_IN_BYTES: '1000' }, ['LOCAL_CACHE_SIZE_IN_BYTES'], /set REDIS_URL\.$/],
-    [
-      { STATSD_HOST: 'statsd', STATSD_PORT: '9125' },
-      ['STATSD_HOST', 'STATSD_PORT'],
-      /set USE_STATSD=true or USE_DOG_STATSD=true\.$/,
-    ],
-  ])('%j: is reported', (environment, names, remedy) => {
-    const notes = notesOf(environment);
-    expect(notes.map((note) => note.split(' ')[0]).sort()).toEqual([...names].sort());
-    for (const note of notes) expect(note).toMatch(remedy);
-  });
-
-  test.each<[Record<string, string>]>([
-    [{ RUNTIME_ROOT: '/a', RUNTIME_WATCH_ROOT: 'false' }],
-    [{ ...REDIS, REDIS_TIMEOUT: '1s', CACHE_KEY_PREFIX: 'a', REDIS_SOCKET_TYPE: 'tcp' }],
-    [{ STATSD_HOST: 'statsd', USE_DOG_STATSD: 'true' }],
-  ])('%j: is not reported', (environment) => expect(notesOf(environment)).toEqual([]));
-});
 
 test("a port that holds Kubernetes' link to a Service of that name counts as unset, and is told of", () => {
   const read = readSettings({
