@@ -10,15 +10,12 @@ import { MAX_OVERVIEW_DOMAINS } from '../../src/admin/page/overview.js';
 import { MAX_SUBSCRIBERS } from '../../src/admin/page/overview-service.js';
 import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../../src/admin/top/top-counts.js';
 import { MAX_TOP_LIMIT } from '../../src/admin/top/top-question.js';
-import { MAX_EMPTY_BYTES } from '../../src/bounded-grpc-calls.js';
-import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../src/bounded-request.js';
 import { MAX_JSON_DEPTH } from '../../src/codec/json-request.js';
 import { MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
 import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../../src/config/read/plans/plan-rows.js';
 import { MAX_VALUE_BYTES } from '../../src/config/sources/redis-rows.js';
 import { MAX_RULES_AT_ONCE } from '../../src/config/threads/render-config.js';
-import { MAX_MESSAGES_PER_SECOND } from '../../src/config/xds/ads-stream.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../src/config/xds/envelope.js';
 import { MAX_FIELDS } from '../../src/config/xds/load-update.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
@@ -177,8 +174,6 @@ export const BOUNDS = `
 | unread log lines | ${size(MAX_WAITING_BYTES)} | weir drops lines, counts them in \`weir_log_lines_dropped_total\`, and marks the gap in the log |
 | trace spans that wait for the collector; time for which weir waits for the collector at exit | ${count(MAX_QUEUED_SPANS)}, plus ${count(MAX_PENDING_EXPORTS)} unanswered messages with ${SPANS_PER_BATCH} spans each; ${time(FLUSH_TIMEOUT_MS)} | weir drops spans, and counts them in \`weir_trace_spans_dropped_total\` |
 | duration of a trace export | \`OTEL_EXPORTER_OTLP_TIMEOUT\`, including retries | ${CONNECTION_ENDS} |
-| answer from a trace collector or management server: informational responses (1xx); chunks of an HTTP/1.1 body | ${MAX_INFORMATIONAL}; ${count(MAX_BODY_PIECES)} | ${CONNECTION_ENDS} |
-| size of gRPC frames that a trace collector or management server sends and that contain no message; messages from a management server | ${size(MAX_EMPTY_BYTES)} per second; ${MAX_MESSAGES_PER_SECOND} per second | ${CONNECTION_ENDS} |
 | data that a statsd collector sends to weir on a connection; time in which the collector must accept 128 KiB of lines | ${size(MAX_STATSD_BYTES)}; ${time(STALLED_MS)} | weir closes the connection and reconnects |
 | content of a line in the sampled decision log; size of all unread lines | ${count(MAX_RECORDED_DESCRIPTORS)} descriptors with ${count(MAX_RECORDED_ENTRIES)} entries each, ${size(MAX_LINE_CHARACTERS)}; ${size(MAX_WAITING_BYTES)} | weir shortens and marks the line; weir drops lines, and counts them in \`weir_decision_log_lines_dropped_total\` |
 | metric series | ${setting('METRICS_MAX_SERIES')} | weir counts further rules and domains as \`other\` |

@@ -1,6 +1,5 @@
 import { request } from 'node:http';
 import type { Client, ServiceError } from '@grpc/grpc-js';
-import { boundRequest } from '../bounded-request.js';
 import {
   decodeHealthResponse,
   encodeHealthRequest,
@@ -11,6 +10,7 @@ import { readArguments } from './arguments.js';
 import { failureAdvice } from './call/advice.js';
 import { openClient } from './call/channel.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
+import { limitTime } from './call/time-limit.js';
 import { EXIT, type Io } from './io.js';
 
 const TIMEOUT_MS = 2000;
@@ -98,7 +98,7 @@ function checkHttp(address: string): Promise<string | undefined> {
       response.resume();
       resolve(statusProblem(address, response.statusCode === 200 ? 'SERVING' : 'NOT_SERVING'));
     });
-    boundRequest(outgoing, TIMEOUT_MS);
+    limitTime(outgoing, TIMEOUT_MS);
     outgoing.on('error', (error) => {
       resolve(
         `no answer from http://${address}/healthcheck: ${error.message}; check the server, and check HOST and PORT`,

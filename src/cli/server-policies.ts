@@ -1,11 +1,11 @@
 import { get } from 'node:http';
 import { get as getOverTls } from 'node:https';
-import { boundRequest } from '../bounded-request.js';
 import { loadPolicies } from '../config/files/load-policies.js';
 import type { KeyPath } from '../config/show/why-unmatched.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { defaultOf } from '../server/settings/settings-table.js';
 import { isText, listOf, objectOf, optional } from './call/answer-shape.js';
+import { limitTime } from './call/time-limit.js';
 import type { CheckOptions } from './check-options.js';
 
 /** Domains in effect by name. */
@@ -118,7 +118,7 @@ function readConfig(address: string, isOwnServer: boolean): Promise<Domains | st
         );
       },
     );
-    boundRequest(request, DEBUG_TIMEOUT_MS);
+    limitTime(request, DEBUG_TIMEOUT_MS);
     request.on('error', (error) => resolve(failed(error.message)));
   });
 }

@@ -236,20 +236,15 @@ describe('TLS', () => {
       redis = await startRedis({ args });
       open(`rediss://:s3cret@127.0.0.1:${redis.port}`);
       await expectUnavailable(
-        /the server does not use TLS, but weir connected with TLS; use redis:.* in REDIS_URL, and .*REDIS_TLS$/,
+        /; if Redis does not use TLS, use redis:\/\/ in REDIS_URL, and unset REDIS_TLS$/,
       );
-      // No other reason, such as ETIMEDOUT, is logged.
-      expect(log).toHaveLength(1);
     }
   });
 
   test('in clear text with a Redis that uses TLS, the store is unavailable', async () => {
     const { url } = await startTls();
     open(url.replace('rediss:', 'redis:'));
-    await expectUnavailable(
-      /the server uses TLS, but weir connected without TLS; use rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/,
-    );
-    expect(log).toHaveLength(1);
+    await expectUnavailable(/; if Redis uses TLS, use rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/);
   });
 
   test('unusable settings are an error at the start', () => {

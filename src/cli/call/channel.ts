@@ -6,7 +6,6 @@ import {
   credentials,
   type VerifyOptions,
 } from '@grpc/grpc-js';
-import { boundGrpcCalls } from '../../bounded-grpc-calls.js';
 import { ipOfTarget, withoutServerName } from '../../no-server-name.js';
 import { readNamedFile } from '../../server/settings/named-file.js';
 import type { ServerTarget } from './target.js';
@@ -16,7 +15,6 @@ import type { ServerTarget } from './target.js';
  * if a certificate or key file cannot be used.
  */
 export function openClient(target: ServerTarget, options: ClientOptions = {}): Client {
-  boundGrpcCalls();
   return new Client(target.address, channelCredentials(target), {
     // The server is addressed directly, so proxy variables of the environment do not apply.
     'grpc.enable_http_proxy': 0,

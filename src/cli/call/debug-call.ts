@@ -2,10 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { checkServerIdentity, type TLSSocket } from 'node:tls';
-import { boundRequest } from '../../bounded-request.js';
 import { readNamedFile } from '../../server/settings/named-file.js';
 import { callFailureMessage, errorAnswerMessage } from './debug-advice.js';
 import type { DebugAccess, DebugServer } from './debug-server.js';
+import { limitTime } from './time-limit.js';
 
 /** Maximum size of an answer in bytes; answers of weir are smaller. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
@@ -89,7 +89,7 @@ class DebugCall {
         reject(Object.assign(new Error(message), { code }));
         request.destroy();
       };
-      boundRequest(request, this.#access.timeoutMs);
+      limitTime(request, this.#access.timeoutMs);
       request.on('response', (response) => {
         const chunks: Buffer[] = [];
         let bytes = 0;

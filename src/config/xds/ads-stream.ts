@@ -6,9 +6,7 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js';
-import { boundGrpcCalls } from '../../bounded-grpc-calls.js';
 import { withoutServerName } from '../../no-server-name.js';
-import { turn } from '../../runtime/turns.js';
 import { type DiscoveryCodec, type DiscoveryRequest, STREAM_PATH } from './discovery.js';
 import { type Envelope, readEnvelope } from './envelope.js';
 
@@ -43,12 +41,6 @@ export interface AdsAddress {
 export const KEEPALIVE_MS = 310_000;
 export const KEEPALIVE_TIMEOUT_MS = 20_000;
 
-/**
- * Maximum number of messages per second on a stream. Each takes work, even a small one. Management servers send one per
- * change and wait for the answer.
- */
-export const MAX_MESSAGES_PER_SECOND = 100;
-
 export interface AdsStreamListener {
   connected(): void;
   received(envelope: Envelope): void;
@@ -69,9 +61,6 @@ export class AdsStream {
   readonly #call: ClientDuplexStream<DiscoveryRequest, Buffer>;
   readonly #listener: AdsStreamListener;
   #ended = false;
-  /** Messages since `#sinceMs`, a time of performance.now(). */
-  #messages = 0;
-  #sinceMs = Number.NEGATIVE_INFINITY;
 
   /** Connects at once with the given credentials. Throws an Error if the target is invalid. */
   constructor(
@@ -97,7 +86,6 @@ export class AdsStream {
             'grpc.default_authority': address.serverName,
           }),
     });
-    boundGrpcCalls();
     this.#call = this.#client.makeBidiStreamRequest(
       STREAM_PATH,
       codec.encodeRequest,
@@ -105,11 +93,7 @@ export class AdsStream {
       (bytes: Buffer) => bytes,
       metadataOf(address.headers),
     );
-    this.#call.on('data', (bytes: Buffer) => {
-      if (this.#isFlood())
-        this.#end(`the server sent more than ${MAX_MESSAGES_PER_SECOND} messages within a second`);
-      else void this.#read(bytes);
-    });
+    this.#call.on('data', (bytes: Buffer) => this.#read(bytes));
     // The status reports the error, too.
     this.#call.on('error', () => {});
     this.#call.on('status', (ending: StatusObject) => this.#end(reasonOf(ending)));
@@ -131,30 +115,16 @@ export class AdsStream {
     this.#client.close();
   }
 
-  /** Counts a message, and tells whether there are too many in one second. */
-  #isFlood(): boolean {
-    const now = performance.now();
-    if (now - this.#sinceMs >= 1000) [this.#sinceMs, this.#messages] = [now, 0];
-    this.#messages++;
-    return this.#messages > MAX_MESSAGES_PER_SECOND;
-  }
-
-  /** Reads a message in several turns, and pauses the stream meanwhile. */
-  async #read(bytes: Buffer): Promise<void> {
+  #read(bytes: Buffer): void {
+    if (this.#ended) return;
+    let envelope: Envelope;
     try {
-      const reading = readEnvelope(bytes);
-      let step = reading.next();
-      if (step.done !== true) this.#call.pause();
-      while (step.done !== true) {
-        await turn();
-        if (this.#ended) return;
-        step = reading.next();
-      }
-      if (!this.#ended) this.#listener.received(step.value);
-      this.#call.resume();
+      envelope = readEnvelope(bytes);
     } catch (error) {
       this.#end(`INTERNAL: the message is not a DiscoveryResponse: ${(error as Error).message}`);
+      return;
     }
+    this.#listener.received(envelope);
   }
 
   #end(reason: string): void {

@@ -32,8 +32,7 @@ export class BoundedSpans implements SpanProcessor {
   readonly #lost = { queue: 0, export: 0 };
   #queued = 0;
 
-  /** @param begin called when an export starts */
-  constructor(exporter: SpanExporter, listener: ExportListener, begin: () => void) {
+  constructor(exporter: SpanExporter, listener: ExportListener) {
     const counting: SpanExporter = {
       export: (spans, done) => {
         this.#queued -= spans.length;
@@ -46,7 +45,6 @@ export class BoundedSpans implements SpanProcessor {
           }
           done(result);
         };
-        begin();
         exporter.export(spans, settle);
       },
       shutdown: () => exporter.shutdown(),

@@ -18,11 +18,9 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { boundGrpcCalls } from '../../bounded-grpc-calls.js';
 import { type HeaderLookup, MAX_TRACE_HEADER } from '../calls/trace-id.js';
 import type { CallTrace, SpanLosses, Tracing } from '../calls/tracing.js';
 import { BoundedSpans, type ExportListener } from './bounded-spans.js';
-import { limitHttpExports } from './export-deadline.js';
 import { OtlpTrace, type StoreAddress } from './otlp-trace.js';
 import { MAX_PENDING_EXPORTS, MAX_SPAN_TEXT } from './tracing-bounds.js';
 
@@ -69,9 +67,7 @@ export class OtlpTracing implements Tracing {
   /** Throws what OpenTelemetry's exporters throw for invalid variables. */
   constructor(options: OtlpOptions) {
     this.#store = options.store;
-    // gRPC calls already have a deadline.
-    const begin = options.protocol === 'http' ? limitHttpExports() : () => {};
-    this.#spans = new BoundedSpans(exporterOf(options), options.listener, begin);
+    this.#spans = new BoundedSpans(exporterOf(options), options.listener);
     const { serviceName, serviceNamespace, serviceInstanceId, samplingRate, version } = options;
     const service = resourceFromAttributes({
       'service.name': serviceName,
@@ -116,7 +112,6 @@ function exporterOf({ protocol, onWarning }: OtlpOptions): SpanExporter {
   try {
     // Only the selected exporter is loaded, because each is large.
     if (protocol === 'grpc') {
-      boundGrpcCalls();
       const { OTLPTraceExporter } =
         require('@opentelemetry/exporter-trace-otlp-grpc') as typeof import('@opentelemetry/exporter-trace-otlp-grpc');
       return new OTLPTraceExporter({ concurrencyLimit: MAX_PENDING_EXPORTS });

@@ -312,8 +312,7 @@ test('TLS', async () => {
   log = [];
   const [unused] = await freePorts(1);
   open({ REDIS_URL: `127.0.0.1:${unused},127.0.0.1:${tlsPort}` });
-  await logged(/the server uses TLS, but weir connected without TLS; set REDIS_TLS=true$/);
+  await logged(/; if Redis uses TLS, set REDIS_TLS=true$/);
   open({ REDIS_URL: secret.url, REDIS_TLS: 'true' });
-  await logged(/the server does not use TLS, but weir connected with TLS; unset REDIS_TLS$/);
-  expect(log).toHaveLength(2);
+  await logged(/; if Redis does not use TLS, unset REDIS_TLS$/);
 });

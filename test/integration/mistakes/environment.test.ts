@@ -82,13 +82,13 @@ describe('Redis', () => {
     {
       what: 'clear text to TLS',
       url: '127.0.0.1:<secured>',
-      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps retrying: the server uses TLS, but weir connected without TLS; use rediss:// in REDIS_URL, or set REDIS_TLS=true
+      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps retrying: read ECONNRESET; if Redis uses TLS, use rediss:// in REDIS_URL, or set REDIS_TLS=true
 `,
     },
     {
       what: 'TLS to clear text',
       url: 'rediss://127.0.0.1:<evicting>',
-      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps retrying: the server does not use TLS, but weir connected with TLS; use redis:// in REDIS_URL, and unset REDIS_TLS
+      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps retrying: it does not answer; check whether Redis hangs, and whether weir can connect to the address in REDIS_URL (connect ETIMEDOUT); if Redis does not use TLS, use redis:// in REDIS_URL, and unset REDIS_TLS
 `,
     },
     {
@@ -106,7 +106,7 @@ describe('Redis', () => {
     {
       what: 'a server of HTTP',
       url: '127.0.0.1:<http>',
-      prints: `error: Redis redis://127.0.0.1:<http> cannot be used, and weir keeps retrying: this server does not speak the Redis protocol; correct REDIS_URL (malformed reply: an unknown type)
+      prints: `error: Redis redis://127.0.0.1:<http> cannot be used, and weir keeps retrying: this server does not speak the Redis protocol; correct REDIS_URL (malformed reply: an unknown type); if Redis uses TLS, use rediss:// in REDIS_URL, or set REDIS_TLS=true
 `,
     },
     {

@@ -201,6 +201,7 @@ export class ClusterStore implements RedisBuckets {
     const { unassignedSlots } = this.#nodes;
     this.#state = { at: 'known', unassignedSlots };
     this.#reconnectGrace.end();
+    this.#outage.noteWorking();
     this.#outage.end();
     const { address } = this.#options;
     if (before.at === 'unknown') {
@@ -224,20 +225,7 @@ export class ClusterStore implements RedisBuckets {
   #onFailed(reason: string): void {
     this.#reconnectGrace.end();
     this.#options.observeFault?.(redisFaultOf(reason).reason);
-    // Before the first connection, wrong settings may be the cause.
-    if (this.#state.at === 'known' || !this.#outage.mayBeMismatch(reason)) this.#logFailed(reason);
-    else void this.#detectMismatchAndLog(reason);
-  }
-
-  async #detectMismatchAndLog(reason: string): Promise<void> {
-    const { cluster = [] } = this.#options.address;
-    const mayBeMismatched = (node: HostPort): boolean => {
-      const [, said = ''] = reason.split(`${endpointName(node)}: `);
-      return this.#outage.mayBeMismatch(said.split('; ')[0] as string);
-    };
-    await this.#outage.detectMismatch((cluster.find(mayBeMismatched) ?? cluster[0]) as HostPort);
-    // The check takes up to 2 s.
-    if (this.#state.at === 'unknown') this.#logFailed(reason);
+    this.#logFailed(reason);
   }
 
   #logFailed(reason: string): void {

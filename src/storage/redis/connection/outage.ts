@@ -1,6 +1,4 @@
-import { connect } from 'node:net';
-import { firstResult, speaksTls } from '../../../speaks-tls.js';
-import type { RedisAddress, RedisEndpoint } from './redis-address.js';
+import type { RedisAddress } from './redis-address.js';
 import { type FaultPlace, faultSentence, redisFaultOf } from './redis-fault.js';
 
 /** Names of a connection's settings, for messages. */
@@ -40,26 +38,17 @@ export class Outage {
   private readonly names: RedisSettingNames;
   /** Sentences of this outage that were logged. */
   private readonly loggedSentences = new Set<string>();
-  private detecting: Promise<void> | undefined;
-  /** Sentence about TLS on one side only. */
-  private mismatch: string | undefined;
+  /** Whether a connection has worked, so that the settings for TLS are right. */
+  private hasWorked = false;
 
   constructor(address: RedisAddress, names: RedisSettingNames | undefined) {
     this.address = address;
     this.names = names ?? { prefix: 'REDIS', login: address.password === undefined ? undefined : 'URL' };
   }
 
-  /**
-   * Returns whether TLS on only one side can cause `reason`. {@link detectMismatch} checks whether it did.
-   */
-  mayBeMismatch(reason: string): boolean {
-    return CONNECTION_CUT.test(reason) || (this.address.tls && NO_HANDSHAKE.test(reason));
-  }
-
-  /** Checks once whether only one side uses TLS. Never rejects. */
-  detectMismatch(endpoint: RedisEndpoint): Promise<void> {
-    this.detecting ??= this.findMismatch(endpoint);
-    return this.detecting;
+  /** Records that a connection has worked. */
+  noteWorking(): void {
+    this.hasWorked = true;
   }
 
   /**
@@ -101,7 +90,18 @@ export class Outage {
   }
 
   private why(reason: string): string {
-    return (this.mayBeMismatch(reason) ? this.mismatch : undefined) ?? faultSentence(this.place, reason);
+    const sentence = faultSentence(this.place, reason);
+    const { tls } = this.address;
+    const mayBeTls = CONNECTION_CUT.test(reason) || (tls && NO_HANDSHAKE.test(reason));
+    return this.hasWorked || !mayBeTls ? sentence : `${sentence}; ${this.tlsHint(tls)}`;
+  }
+
+  private tlsHint(tls: boolean): string {
+    const { prefix, cluster = false } = this.names;
+    // A Redis Cluster has a list of nodes instead of a URL.
+    return tls
+      ? `if Redis does not use TLS, ${cluster ? '' : `use redis:// in ${prefix}_URL, and `}unset ${prefix}_TLS`
+      : `if Redis uses TLS, ${cluster ? '' : `use rediss:// in ${prefix}_URL, or `}set ${prefix}_TLS=true`;
   }
 
   /** Returns a sentence about the login or its permissions. */
@@ -137,33 +137,4 @@ export class Outage {
     const { db, sentinel } = this.address;
     return { prefix, db, sentinel: sentinel !== undefined, cluster };
   }
-
-  private async findMismatch(endpoint: RedisEndpoint): Promise<void> {
-    const { tls } = this.address;
-    const { prefix, cluster = false } = this.names;
-    // A Redis Cluster has a list of nodes instead of a URL.
-    if (!tls && (await speaksTls(endpoint))) {
-      this.mismatch =
-        'the server uses TLS, but weir connected without TLS; ' +
-        `${cluster ? '' : `use rediss:// in ${prefix}_URL, or `}set ${prefix}_TLS=true`;
-    }
-    if (tls && (await speaksClearText(endpoint))) {
-      this.mismatch =
-        'the server does not use TLS, but weir connected with TLS; ' +
-        `${cluster ? '' : `use redis:// in ${prefix}_URL, and `}unset ${prefix}_TLS`;
-    }
-  }
-}
-
-/** The command GET weir:1:probe. */
-const GET_REQUEST = '*2\r\n$3\r\nGET\r\n$12\r\nweir:1:probe\r\n';
-
-/** Returns whether an unencrypted command gets a reply, even an error such as NOAUTH. */
-async function speaksClearText(endpoint: RedisEndpoint): Promise<boolean> {
-  const socket = connect(endpoint);
-  const isAnswered = await firstResult<boolean>(socket, (tell) => {
-    socket.once('connect', () => socket.write(GET_REQUEST));
-    socket.once('data', (bytes: Buffer) => tell(/^(?:\$-?\d|-\w)/.test(bytes.toString('latin1', 0, 32))));
-  });
-  return isAnswered === true;
 }

@@ -335,6 +335,7 @@ export class RedisConnection {
     expectState(this.state === 'down', 'a closed connection does not become available');
     this.state = 'up';
     this.everUp = true;
+    this.outage.noteWorking();
     this.reconnectGrace.end();
     this.upSince = performance.now();
     if (this.upLevel !== undefined) this.log(this.upLevel, `Redis ${this.name} is up`);
@@ -351,18 +352,10 @@ export class RedisConnection {
       this.probePauses.reset();
       this.outage.end();
     }
-    // Before the first connection, wrong settings may be the cause.
-    if (this.everUp || this.found === undefined || !this.outage.mayBeMismatch(reason)) this.logDown(reason);
-    else void this.diagnoseAndLog(reason, this.found);
+    this.logDown(reason);
     if (this.state !== 'up') return;
     this.state = 'down';
     this.events.down(reason);
-  }
-
-  private async diagnoseAndLog(reason: string, { endpoint }: FoundRedis): Promise<void> {
-    await this.outage.detectMismatch(endpoint);
-    // The check takes up to 2 s.
-    if (this.state === 'down') this.logDown(reason);
   }
 
   private logDown(reason: string): void {

@@ -9,7 +9,6 @@ import {
   MAX_PROBLEMS,
   ProblemList,
 } from '../../../../src/config/yaml/config-problem.js';
-import { runToCompletion } from '../../../../src/runtime/turns.js';
 import { loadDocuments, loadResponse } from '../../../support/policy/loads.js';
 import { encodeConfig } from '../../../support/xds/xds-server.js';
 
@@ -31,31 +30,25 @@ describe('an envelope', () => {
       text(1, 'v'),
       text(5, 'last'),
     ]);
-    expect(runToCompletion(readEnvelope(bytes))).toEqual({
+    expect(readEnvelope(bytes)).toEqual({
       versionInfo: 'v',
       typeUrl: 't',
       nonce: 'last',
       bytes,
       refusal: undefined,
     });
-    expect(runToCompletion(readEnvelope(Buffer.alloc(0)))).toMatchObject({
+    expect(readEnvelope(Buffer.alloc(0))).toMatchObject({
       versionInfo: '',
       typeUrl: '',
       nonce: '',
     });
   });
 
-  test('with two million resources is refused with its nonce, in parts of 2,000 fields', () => {
-    const bytes = Buffer.concat([resources(2_000_000), text(5, 'n')]);
-    const reading = readEnvelope(bytes);
-    let parts = 0;
-    let step = reading.next();
-    for (; step.done !== true; step = reading.next()) parts++;
-    expect(step.value).toMatchObject({
+  test('with two million resources is refused with its nonce', () => {
+    expect(readEnvelope(Buffer.concat([resources(2_000_000), text(5, 'n')]))).toMatchObject({
       nonce: 'n',
       refusal: `the update has 2000000 resources; send at most ${MAX_RESOURCES}`,
     });
-    expect(parts).toBe(1000);
   });
 
   test.each([
@@ -70,7 +63,7 @@ describe('an envelope', () => {
     ['has a length beyond the end', [0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]],
     ['has a nonce of 70 KB', [0x2a, 0xf0, 0xa2, 0x04, ...Array<number>(70_000).fill(0x61)]],
   ])('that %s is malformed', (_, bytes) => {
-    expect(() => runToCompletion(readEnvelope(Uint8Array.from(bytes)))).toThrow();
+    expect(() => readEnvelope(Uint8Array.from(bytes))).toThrow();
   });
 });
 

@@ -1,10 +1,8 @@
 import { request } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { boundRequest, MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../src/bounded-request.js';
+import { limitTime } from '../../../../src/cli/call/time-limit.js';
 
-const EARLY = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
-const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 let server: Server | undefined;
 
 async function stop(): Promise<void> {
@@ -34,7 +32,7 @@ async function send(ms: number, answer: (socket: Socket) => void): Promise<strin
       response.on('end', () => resolve(text));
     });
     sent.on('error', ({ message }) => resolve(message));
-    boundRequest(sent, ms);
+    limitTime(sent, ms);
     sent.end();
   });
 }
@@ -47,24 +45,6 @@ function drip(socket: Socket, text: string): void {
     else socket.write(text[at++] ?? 'a');
   }, 10);
 }
-
-test('an answer after several informational answers is read', async () => {
-  expect(await send(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL) + OK))).toBe('ok');
-});
-
-test('the number of informational answers is limited', async () => {
-  const message = 'the server sent too many informational responses (1xx)';
-  expect(await send(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL + 1) + OK))).toBe(message);
-});
-
-test('a body may have several chunks, but their number is limited', async () => {
-  const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
-  const answer = (pieces: number) => `${head}${'1\r\na\r\n'.repeat(pieces)}0\r\n\r\n`;
-  expect(await send(60_000, (socket) => socket.end(answer(1000)))).toBe('a'.repeat(1000));
-  await stop();
-  const many = await send(60_000, (socket) => socket.end(answer(3 * MAX_BODY_PIECES)));
-  expect(many.slice(0, 20)).toBe('aborted');
-});
 
 test.each([
   ['heads', ''],
