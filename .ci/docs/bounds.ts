@@ -83,8 +83,8 @@ import {
   PAUSE_PER_SERVER_MS,
 } from '../../src/storage/redis/connection/connection-attempts.js';
 import { MAX_SERVERS } from '../../src/storage/redis/connection/named-servers.js';
-import { MAX_LARGE_ITEMS_IN_FLIGHT } from '../../src/storage/redis/in-flight-calls.js';
-import { MAX_SMALL_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
+import { MAX_BULK_ITEMS_IN_FLIGHT } from '../../src/storage/redis/in-flight-calls.js';
+import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
 import { MAX_PENDING_REQUESTS } from '../../src/storage/redis/script-requests/script-requests.js';
 import { RESPONSIVE_MICROS } from '../../src/storage/redis/silence-watch.js';
 import { ALL_RING_BYTES, RING_BYTES, STEP_SECONDS, STEPS } from '../../src/telemetry/history/rate-history.js';
@@ -199,8 +199,8 @@ export const BOUNDS = `
 | tokens in \`ADMIN_TOKENS_FILE\`; size of the file | ${count(MAX_TOKENS)}; ${size(MAX_TOKENS_BYTES)} | the file is invalid: weir does not start, or keeps the previous tokens |
 | **Redis and management servers** | | |
 | limits in one call to Redis | ${count(MAX_TAKES_PER_CALL)}, or the limits of one request | the next call contains the rest |
-| total number of limits in waiting requests, for each Redis server or cluster node | ${setting('REDIS_MAX_IN_FLIGHT')}, of which requests with more than ${MAX_SMALL_ITEMS} limits may use half | OVER_LIMIT if a rule could deny the request; \`on_store_failure\` if Redis has not answered for ${time(RESPONSIVE_MICROS / 1000)} |
-| limits in unanswered calls to Redis for requests with more than ${MAX_SMALL_ITEMS} limits | ${count(MAX_LARGE_ITEMS_IN_FLIGHT)} before a further call is sent | further calls wait in the order of their arrival. If the deadline of a waiting request passes while Redis answers other requests, weir answers OVER_LIMIT if a rule could deny the request, and OK otherwise |
+| total number of limits in waiting requests, for each Redis server or cluster node | ${setting('REDIS_MAX_IN_FLIGHT')}, of which requests with more than ${MAX_ORDINARY_ITEMS} limits may use half | OVER_LIMIT if a rule could deny the request; \`on_store_failure\` if Redis has not answered for ${time(RESPONSIVE_MICROS / 1000)} |
+| limits in unanswered calls to Redis for requests with more than ${MAX_ORDINARY_ITEMS} limits | ${count(MAX_BULK_ITEMS_IN_FLIGHT)} before a further call is sent | further calls wait in the order of their arrival. If the deadline of a waiting request passes while Redis answers other requests, weir answers OVER_LIMIT if a rule could deny the request, and OK otherwise |
 | memory of decoded requests that wait for Redis, including canceled calls | ${size(MAX_STORE_WAITING_BYTES)} (\`weir_store_waiting_bytes\`), ${SHARED_FAIRLY}. ${size(SMALL_REQUEST_RESERVE_BYTES)} are reserved for requests of at most ${size(MAX_SMALL_REQUEST_BYTES)}. | OVER_LIMIT if a rule could deny the request, otherwise OK; \`on_store_failure\` if Redis is unavailable or has not answered for ${time(RESPONSIVE_MICROS / 1000)} |
 | a reply from Redis | only the expected number of integers, each from −2^53 to 2^53−1 | ${CONNECTION_ENDS}, and \`on_store_failure\` applies to the calls on this connection |
 | a number stored in Redis | 2^53−1 | weir treats the bucket as empty, or the window as used up |

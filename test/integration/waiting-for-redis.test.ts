@@ -208,7 +208,7 @@ describe('a lost connection', () => {
     const others = Array.from({ length: 1000 }, (_, i) => takeItem(`other ${i}`, HUNDRED));
     const busy = store!.take(others, Infinity);
     await waitFor('the call to be sent', () => store!.calls === 2);
-    // The refund waits for the reply to the large request.
+    // The refund waits for the reply to the bulk request.
     const refunds = {
       partition: ONLY_PARTITION,
       items: taken.map((item) => ({ ...item, refund: true })),

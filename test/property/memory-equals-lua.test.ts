@@ -6,7 +6,7 @@ import { settlingRate } from '../../src/limiter/local-rate.js';
 import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
-import { MAX_SMALL_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
+import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
 import { expectAtMost, expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { FakeClock } from '../support/clock/fake-clock.js';
@@ -182,12 +182,12 @@ const turn = fc.record({
   ),
   // Requests of one turn share a call.
   requests: fc.oneof(
-    fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: MAX_SMALL_ITEMS }), {
+    fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: MAX_ORDINARY_ITEMS }), {
       minLength: 1,
       maxLength: 4,
     }),
     // Large requests have separate calls.
-    fc.array(arbitraryItem(), { minLength: MAX_SMALL_ITEMS + 1, maxLength: 24 }).map((items) => [items]),
+    fc.array(arbitraryItem(), { minLength: MAX_ORDINARY_ITEMS + 1, maxLength: 24 }).map((items) => [items]),
     equalRequests,
   ),
 });

@@ -52,9 +52,9 @@ export class MemoryStore implements BucketStore, HoldBook {
   private readonly buckets: RunningBucket[] = [];
   /** Slot of each item's bucket, or -1 if it is not stored. */
   private readonly slots: Slot[] = [];
-  /** For large requests, the stored buckets by slot, so that their keys need not be hashed again. */
+  /** For requests with many items, the stored buckets by slot, so that their keys need not be hashed again. */
   private readonly seenKept = new Map<Slot, RunningBucket>();
-  /** For large requests, the buckets without a slot, by key. */
+  /** For requests with many items, the buckets without a slot, by key. */
   private readonly seenNew = new Map<string, RunningBucket>();
   private readonly findings: TakeSnapshot[] = [];
   private readonly givenBack = new RunningBucket();

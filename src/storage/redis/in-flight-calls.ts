@@ -22,11 +22,11 @@ const UNREACHABLE = new StorageError('disconnected', 'Redis could not be reached
  */
 const OTHER_CONNECTION = 'the hits were taken on another connection';
 /**
- * Number of items in unanswered calls for large requests from which further such calls wait. Redis executes calls one
- * after the other, so a small request waits for all calls that were sent before it, here for about 5 ms. Calls that
+ * Number of items in unanswered calls for bulk requests from which further such calls wait. Redis executes calls one
+ * after the other, so any request waits for all calls that were sent before it, here for about 5 ms. Calls that
  * wait are denied at their deadline. If weir sent them, Redis would be late for all callers, as in an outage.
  */
-export const MAX_LARGE_ITEMS_IN_FLIGHT = 512;
+export const MAX_BULK_ITEMS_IN_FLIGHT = 512;
 const REDIS_BUSY = new StorageError('full', 'Redis was busy with other requests');
 
 /** Options of {@link InFlightCalls}. */
@@ -49,7 +49,7 @@ export interface InFlightCallsOptions {
 const LATENCY_WEIGHT = 0.05;
 
 /**
- * The calls that were sent to Redis, and those that wait: for a connection, or, with large requests, for replies to
+ * The calls that were sent to Redis, and those that wait: for a connection, or, with bulk requests, for replies to
  * others. If the connection is lost before the reply to a call, the call may be sent once more on the next connection.
  */
 export class InFlightCalls {
@@ -63,8 +63,8 @@ export class InFlightCalls {
   readonly #sent = new LinkedList<TakeBatch>();
   /** Complete calls that wait, oldest first. */
   readonly #held = new LinkedList<TakeBatch>();
-  /** Number of items in sent calls for large requests. */
-  #largeItems = 0;
+  /** Number of items in sent calls for bulk requests. */
+  #bulkItems = 0;
 
   readonly #call: SendCommand = (name, args, bound) => this.#options.connection().send(name, args, bound);
   readonly #callAfterAsking: SendCommand = (name, args, bound) => {
@@ -104,7 +104,7 @@ export class InFlightCalls {
       this.fail(batch, 'disconnected', OTHER_CONNECTION);
     else if (connection.inReconnectGrace) this.#held.add(batch);
     else if (!connection.up) this.fail(batch, connection.downReason, 'Redis became unavailable');
-    else if (batch.isLarge && this.#largeItems >= MAX_LARGE_ITEMS_IN_FLIGHT) this.#held.add(batch);
+    else if (batch.isBulk && this.#bulkItems >= MAX_BULK_ITEMS_IN_FLIGHT) this.#held.add(batch);
     else this.#send(batch);
   }
 
@@ -193,7 +193,7 @@ export class InFlightCalls {
     this.calls++;
     batch.sentMicros = monotonicMicros();
     this.#sent.add(batch);
-    if (batch.isLarge) this.#largeItems += batch.itemCount;
+    if (batch.isBulk) this.#bulkItems += batch.itemCount;
     this.#silenceWatch.begin();
     const send = ++batch.sendCount;
     const { asking } = batch;
@@ -279,7 +279,7 @@ export class InFlightCalls {
   }
 
   #removeSent(batch: TakeBatch): void {
-    if (this.#sent.delete(batch) && batch.isLarge) this.#largeItems -= batch.itemCount;
+    if (this.#sent.delete(batch) && batch.isBulk) this.#bulkItems -= batch.itemCount;
   }
 
   #observe(batch: TakeBatch, failure: StorageFailure | undefined): void {

@@ -3,14 +3,14 @@ import type { Partition } from '../sharded/shard.js';
 import type { TakeBatch } from './take-batch.js';
 import { slotLoad } from './take-group.js';
 
-/** Maximum number of items of a small request. A request with more is large. */
-export const MAX_SMALL_ITEMS = 16;
+/** Maximum number of items of an ordinary request. A request with more is a *bulk request*. */
+export const MAX_ORDINARY_ITEMS = 16;
 
 /** Maximum number of takes in one call, unless a single request has more. Each take blocks Redis for 4 to 6 µs. */
 export const MAX_TAKES_PER_CALL = 1000;
 
 /**
- * The calls of the current turn of the event loop, to which requests are added. Large requests have separate calls,
+ * The calls of the current turn of the event loop, to which requests are added. Bulk requests have separate calls,
  * which may have to wait ({@link InFlightCalls}).
  */
 export class OpenBatches {
@@ -37,7 +37,7 @@ export class OpenBatches {
 
   /** Returns the call to which a request can be added, or undefined if it needs a new call. */
   find(items: readonly TakeItem[], partition: Partition, takenEpoch: unknown): TakeBatch | undefined {
-    const kind = kindOf(items.length > MAX_SMALL_ITEMS, takenEpoch !== undefined);
+    const kind = kindOf(items.length > MAX_ORDINARY_ITEMS, takenEpoch !== undefined);
     const last = this.#latest[kind]?.get(partition);
     if (last === undefined || last.takenEpoch !== takenEpoch) return undefined;
     const { load, itemCount } = last;
@@ -48,7 +48,7 @@ export class OpenBatches {
 
   add(batch: TakeBatch): void {
     this.#batches.push(batch);
-    const kind = kindOf(batch.isLarge, batch.isGiveBack);
+    const kind = kindOf(batch.isBulk, batch.isGiveBack);
     this.#latest[kind] ??= new Map();
     this.#latest[kind].set(batch.partition, batch);
   }
@@ -63,6 +63,6 @@ export class OpenBatches {
 }
 
 /** Returns a number from 0 to 3. Requests of different kinds are never in one call. */
-function kindOf(isLarge: boolean, isGiveBack: boolean): number {
-  return (isLarge ? 1 : 0) + (isGiveBack ? 2 : 0);
+function kindOf(isBulk: boolean, isGiveBack: boolean): number {
+  return (isBulk ? 1 : 0) + (isGiveBack ? 2 : 0);
 }

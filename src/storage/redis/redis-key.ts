@@ -42,7 +42,7 @@ interface BucketKeys {
 /** Computes {@link redisKey} with one prefix, and caches the keys of recent buckets and tenants. Uses at most 40 MB. */
 export class RedisKeys {
   /**
-   * Computes the same keys without caching them. Large requests would replace the keys of all other requests, and the
+   * Computes the same keys without caching them. Bulk requests would replace the keys of all other requests, and the
    * garbage collector would copy each of their keys before it is replaced, which can pause weir for 40 ms.
    */
   readonly uncached: Pick<RedisKeys, 'of' | 'ofHolds'> = {

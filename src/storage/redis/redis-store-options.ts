@@ -9,7 +9,7 @@ export interface RedisStoreOptions extends RedisServerOptions {
   /** Whether windows count the hits of denied requests. */
   readonly countDeniedHits: boolean;
   /**
-   * Maximum number of items (limits that requests match) that may wait at a time (REDIS_MAX_IN_FLIGHT). Large requests
+   * Maximum number of items (limits that requests match) that may wait at a time (REDIS_MAX_IN_FLIGHT). Bulk requests
    * may use half of it. Further takes are refused, as `full` while Redis replies, otherwise as `overloaded`.
    */
   readonly maxInFlight: number;

@@ -13,7 +13,7 @@ import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import { InFlightCalls } from './in-flight-calls.js';
-import { MAX_SMALL_ITEMS, OpenBatches } from './open-batches.js';
+import { MAX_ORDINARY_ITEMS, OpenBatches } from './open-batches.js';
 import { PROBE, probeRedis } from './probe.js';
 import type { RedisBuckets, RedisNodeState } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
@@ -160,10 +160,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     if (!mayWait) return this.refuseBusy('requests that wait for Redis use too much memory');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
     const { length } = items;
-    const isLarge = length > MAX_SMALL_ITEMS;
-    const bound = isLarge ? Math.ceil(this.maxInFlight / 2) : this.maxInFlight;
+    const isBulk = length > MAX_ORDINARY_ITEMS;
+    const bound = isBulk ? Math.ceil(this.maxInFlight / 2) : this.maxInFlight;
     if (this.inFlight > 0 && this.inFlight + length > bound) {
-      const setting = `${isLarge ? 'half of ' : ''}REDIS_MAX_IN_FLIGHT`;
+      const setting = `${isBulk ? 'half of ' : ''}REDIS_MAX_IN_FLIGHT`;
       return this.refuseBusy(
         `the request exceeds the maximum of ${quantity(bound, 'limit')} that may wait for Redis (${setting})`,
       );
@@ -171,8 +171,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.inFlight += length;
     let batch = this.openBatches.find(items, partition, takenEpoch);
     if (batch === undefined) {
-      const keys = isLarge ? this.keys.uncached : this.keys;
-      batch = this.newBatch({ partition, takenEpoch, owner: this, isLarge }, keys);
+      const keys = isBulk ? this.keys.uncached : this.keys;
+      batch = this.newBatch({ partition, takenEpoch, owner: this, isBulk }, keys);
       this.openBatches.add(batch);
     }
     const result = batch.add(items, deadline);

@@ -50,8 +50,8 @@ export interface BatchOptions {
    */
   readonly takenEpoch?: unknown;
   readonly owner?: BatchOwner;
-  /** Whether it is for large requests, see {@link OpenBatches}; default false. */
-  readonly isLarge?: boolean;
+  /** Whether it is for bulk requests, see {@link OpenBatches}; default false. */
+  readonly isBulk?: boolean;
 }
 
 /**
@@ -65,7 +65,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   readonly partition: Partition;
   readonly takenEpoch: unknown;
   readonly owner: BatchOwner | undefined;
-  readonly isLarge: boolean;
+  readonly isBulk: boolean;
   /** Number of times that a server of a Redis Cluster redirected it. */
   redirections = 0;
   /** Whether it must be sent after ASKING (Redis Cluster specification, "ASK redirection"). */
@@ -101,12 +101,12 @@ export class TakeBatch implements Linked<TakeBatch> {
     names: BatchKeys,
     countDeniedHits: boolean,
     wallMicros: () => number,
-    { partition = ONLY_PARTITION, takenEpoch, owner, isLarge = false }: BatchOptions = {},
+    { partition = ONLY_PARTITION, takenEpoch, owner, isBulk = false }: BatchOptions = {},
   ) {
     this.partition = partition;
     this.takenEpoch = takenEpoch;
     this.owner = owner;
-    this.isLarge = isLarge;
+    this.isBulk = isBulk;
     this.arguments = new TakeArgumentTable(wallMicros);
     this.buckets = new CallBuckets(names);
     this.countDeniedHits = countDeniedHits;
