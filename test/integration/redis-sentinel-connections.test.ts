@@ -1,9 +1,10 @@
 /* Tests connections to Sentinels: what the log and the console show, and how often weir connects. */
 
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { mainRedis } from '../../src/server/settings/redis-settings.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startSentinel } from '../support/redis/sentinels.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
@@ -42,43 +43,13 @@ function open(sentinelPort: number, environment: Record<string, string> = {}): S
 }
 
 /** Opens a proxy to a Sentinel; `onListener` is called with each connection that subscribes to announcements. */
-async function openSentinelProxy(
-  port: number,
-  onListener: (client: Socket) => void,
-): Promise<{ readonly port: number; readonly accepted: number }> {
-  const sockets = new Set<Socket>();
-  let accepted = 0;
-  const server = createServer((client) => {
-    accepted++;
-    const upstream = connect(port, '127.0.0.1');
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(one);
-      one.on('error', () => other.destroy());
-      one.on('close', () => {
-        sockets.delete(one);
-        other.destroy();
-      });
-    }
-    client.on('data', (chunk) => upstream.write(chunk));
-    upstream.on('data', (chunk: Buffer) => {
-      client.write(chunk);
-      if (chunk.includes('subscribe')) onListener(client);
-    });
+async function openSentinelProxy(port: number, onListener: (client: Socket) => void): Promise<PausableProxy> {
+  const proxy = await startPausableProxy(port, (client, chunk) => {
+    client.write(chunk);
+    if (chunk.includes('subscribe')) onListener(client);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    get accepted() {
-      return accepted;
-    },
-  };
+  closers.push(() => proxy.close());
+  return proxy;
 }
 
 test('a password that Sentinels do not require is ignored, and nothing is written to the console', async () => {
