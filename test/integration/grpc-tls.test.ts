@@ -230,18 +230,3 @@ describe('weir health and weir check', () => {
     expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing listens on') });
   });
 });
-
-describe('a start with invalid settings', () => {
-  test.each([
-    [{ GRPC_SERVER_USE_TLS: 'true' }, /GRPC_SERVER_USE_TLS is on: set GRPC_SERVER_TLS_CERT to a PEM file/],
-    [
-      { GRPC_UDS: '/no/such/folder/grpc.sock' },
-      /cannot listen on unix:\/no\/such.*GRPC_UDS.*directory does not exist/,
-    ],
-    [{ GRPC_TRANSPORT: 'http3' }, /GRPC_TRANSPORT: "http3" is not one of h2, grpc-js/],
-  ])('%j fails with the reason', async (env, line) => {
-    server = await startWeir({ env, untilHealthy: false });
-    expect((await server.process.exited).code).toBe(1);
-    expect(server.process.lines().join('\n')).toMatch(line);
-  });
-});

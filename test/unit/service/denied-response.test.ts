@@ -1,6 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { createClientCodec } from '../../../src/codec/client-codec.js';
-import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
@@ -78,12 +76,5 @@ describe('denied_response', () => {
       expect(headers).toEqual({});
     }
     expect(asked('', ['a=x'])).toMatchObject({ body: undefined, headers: {} });
-  });
-
-  test('is encoded by the codec', () => {
-    const { response } = asked('denied_response: problem+json', ['b=x']);
-    const decoded = createClientCodec().decodeResponse(createWireCodec().encodeResponse(response));
-    expect(Buffer.from(decoded.rawBody ?? []).toString()).toBe(JSON.stringify(problem('b')));
-    expect(decoded.responseHeadersToAdd).toEqual(response.responseHeadersToAdd);
   });
 });
