@@ -327,16 +327,4 @@ descriptors:
     });
     expect({ code, err }).toEqual({ code: 0, err: 'weir check: 0 of 1 calls done\n' });
   });
-
-  test('prints help with exit code 0, and an error for wrong arguments with 2', async () => {
-    expect(await check('--help')).toMatchObject({
-      code: 0,
-      out: expect.stringMatching(/^Usage: weir check/),
-    });
-    expect(await check('nothing')).toMatchObject({
-      code: 2,
-      out: '',
-      err: expect.stringMatching(/^weir check: "nothing" is not an entry; .*\nTry weir check --help\.\n$/),
-    });
-  });
 });

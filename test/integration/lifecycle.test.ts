@@ -1,13 +1,5 @@
 /* Tests start, reload and end of a real server process. */
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,10 +7,8 @@ import { Client, credentials } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { service as healthService } from 'grpc-health-check';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { openPolicies } from '../../src/server/policies/open-policies.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
-import { openPoliciesOf } from '../support/policy/open-policies.js';
 import { freePorts } from '../support/process/free-port.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { startProcess } from '../support/process/processes.js';
@@ -126,16 +116,6 @@ describe('a start that fails', () => {
     expect(printed).toMatch('the port is already in use');
   });
 
-  test('lists every error of an invalid policy', async () => {
-    const path = join(folder, 'bad.yaml');
-    writeFileSync(path, BAD);
-    const { code, stderr } = await serve({ CONFIG_PATH: path });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/bad\.yaml:2:\d+: descriptors\[0\]\.rate_limit\.unit: /);
-    expect(stderr).toMatch(/bad\.yaml:2:\d+: descriptors\[0\]\.rate_limit\.requests_per_unit: /);
-    expect(stderr).toMatch('2 errors');
-  });
-
   test('names every invalid setting, and shows no secrets', async () => {
     const bad = { REDIS_TIMEOUT: 'soon', LOG_LEVEL: 'loud', REDIS_URL: 'redis://:s3cret@[bad' };
     const { code, stderr } = await serve(bad, '--port', 'x');
@@ -148,20 +128,6 @@ describe('a start that fails', () => {
     expect(url.code).toBe(1);
     expect(url.stderr).toMatch('REDIS_URL');
     expect(url.printed).not.toMatch('s3cret');
-  });
-
-  test('prints one clear line for an invalid certificate of Redis', async () => {
-    const file = join(folder, 'garbage.pem');
-    writeFileSync(file, 'garbage');
-    const redis = { REDIS_URL: 'rediss://127.0.0.1:1' };
-    const { code, printed } = await serve({
-      ...redis,
-      REDIS_TLS_CLIENT_CERT: file,
-      REDIS_TLS_CLIENT_KEY: file,
-    });
-    expect(code).toBe(1);
-    expect(printed.trim().split('\n')).toHaveLength(1);
-    expect(printed).toMatch('REDIS_TLS_CLIENT_CERT');
   });
 
   test('rejects counts that HTTP/2 cannot express', async () => {
@@ -215,23 +181,6 @@ describe('reload', () => {
       'weir_config_last_reload_successful 1',
     );
     await server.stop();
-  });
-
-  test('happens after the symlink swap of Kubernetes', async () => {
-    const mount = join(folder, 'mount');
-    const version = (name: string, tokens: number) => {
-      mkdirSync(join(mount, name), { recursive: true });
-      writeFileSync(join(mount, name, 'policy.yaml'), policy(tokens));
-      symlinkSync(name, join(mount, '..data_tmp'));
-      renameSync(join(mount, '..data_tmp'), join(mount, '..data'));
-    };
-    version('..1', 5);
-    symlinkSync('..data/policy.yaml', join(mount, 'policy.yaml'));
-    const { provider, limitOf: currentLimit } = await openPoliciesOf({ CONFIG_PATH: mount }, openPolicies);
-    expect(currentLimit('d')).toBe(5);
-    version('..2', 6);
-    await waitFor('the new limit', () => currentLimit('d') === 6);
-    provider.close();
   });
 });
 

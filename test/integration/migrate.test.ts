@@ -174,12 +174,6 @@ test('a limit of zero needs no note, however long its window is', async () => {
   expect([code, JSON.parse(stdout).advice]).toEqual([0, []]);
 });
 
-test('reports an empty file in one sentence', async () => {
-  write({ 'a-file': '' });
-  const { code, stderr } = await migrate('a-file');
-  expect([code, stderr]).toEqual([1, 'weir migrate: "a-file" is empty\n']);
-});
-
 const COMPOSE = `services:
   redis: { image: redis }
   ratelimit:

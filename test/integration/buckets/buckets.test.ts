@@ -175,21 +175,4 @@ describe.each(STORES)('%s', (store) => {
       { now: { left: 4 } },
     ]);
   });
-
-  test('lists the rules that can apply to a tenant', async () => {
-    const { meets, buckets } = await ask('show', 'shadow=1');
-    expect([meets, buckets.map(({ rule, now }) => [rule, now])]).toEqual([
-      'part',
-      [['tenant/shadow', undefined]],
-    ]);
-  });
-
-  test('refuses unknown fields, and other methods', async () => {
-    expect(
-      await bucketsAnswer(server, { action: 'show', domain: 'x', entries: entriesOf('a=b') }),
-    ).toMatchObject({
-      status: 400,
-      body: { error: expect.stringContaining('no policy in effect has the domain "x"') },
-    });
-  });
 });

@@ -159,16 +159,6 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     const { code, out, err } = await topCommand(...line.split(' '));
     expect([code, out, err]).toEqual([2, '', expect.stringContaining(sentence)]);
   });
-
-  test('a server that does not answer', async () => {
-    const [port] = ports as [FakeDebugPort];
-    port.answer = () => ({ status: 403, body: { error: 'not from here' } });
-    expect(await topCommand('--address', port.address)).toEqual({
-      code: 1,
-      out: '',
-      err: `weir top: http://${port.address}: not from here\n`,
-    });
-  });
 });
 
 describe('replicas', () => {

@@ -127,25 +127,6 @@ test('the end of a failure is reported, even if the previous content is restored
   expect(provided.current()).toBe(before);
 });
 
-test('one invalid file of several: valid files are loaded, its domain stays, and the reload has failed', async () => {
-  dir.write('a.yaml', 'domain: a\n');
-  dir.write('b.yaml', 'domain: b\n');
-  const provided = provide(dir.path);
-  const b = provided.current()?.domains.get('b');
-  await start(provided);
-  dir.write('a.yaml', 'domain: a2\n');
-  dir.write('b.yaml', 'domain: b\nphase: x\n');
-  await poll();
-  expect(kinds()).toEqual(['poll failed']);
-  expect(domainsOf(provided)).toEqual(['a2', 'b']);
-  expect(provided.current()?.domains.get('b')).toBe(b);
-  expect(outcomes[0]?.policySet).toBe(provided.current());
-  expect(provided.domains()).toEqual([
-    { domain: 'a2', files: [dir.join('a.yaml')], state: 'ok' },
-    { domain: 'b', files: [dir.join('b.yaml')], state: 'kept' },
-  ]);
-});
-
 test('loads never overlap, and several requests during a load cause one more load', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);
@@ -234,25 +215,6 @@ test('after a start with a failure, the end of the failure is reported', async (
   dir.write('a.yaml', 'domain: a\n');
   await poll();
   expect(kinds()).toEqual(['poll loaded']);
-});
-
-test('files and directories that are added and removed', async () => {
-  dir.write('policies/a.yaml', 'domain: a\n');
-  const provided = provide(dir.join('policies'));
-  await start(provided);
-  dir.write('policies/b.yaml', 'domain: b\n');
-  await poll();
-  expect(domainsOf(provided)).toEqual(['a', 'b']);
-  rmSync(dir.join('policies/a.yaml'));
-  await poll();
-  expect(domainsOf(provided)).toEqual(['b']);
-  rmSync(dir.join('policies'), { recursive: true });
-  await poll();
-  expect(domainsOf(provided)).toEqual(['b']);
-  dir.write('policies/c.yaml', 'domain: c\n');
-  await poll();
-  expect(domainsOf(provided)).toEqual(['c']);
-  expect(kinds()).toEqual(['poll loaded', 'poll loaded', 'poll failed', 'poll loaded']);
 });
 
 test('a key table elsewhere is watched as soon as a policy names it', async () => {
