@@ -121,6 +121,8 @@ export interface BucketStore {
     deadlineMicros: number,
     mayWait?: boolean,
   ): TakeResult | Promise<TakeResult>;
+  /** Returns what identifies the server of an item's bucket. Absent if the store has no servers. */
+  serverOf?(item: TakeItem): unknown;
   /** Stops timers and closes connections. Running takes are settled first. */
   close(): Promise<void>;
 }

@@ -112,6 +112,10 @@ export class DenyCache implements BucketStore {
     };
   }
 
+  serverOf(item: TakeItem): unknown {
+    return this.store.serverOf?.(item);
+  }
+
   take(items: readonly TakeItem[], deadlineMicros: number, mayWait = true): TakeResult | Promise<TakeResult> {
     const askedMicros = this.monotonicMicros();
     const known = this.answer(items, askedMicros);

@@ -74,6 +74,7 @@ export class Holds {
       options.clock,
       (end) => this.#send(end),
       (end, result) => this.#report(end, result),
+      (end) => (end.isLocal ? undefined : options.store.serverOf?.(end.item())),
     );
   }
 

@@ -19,7 +19,7 @@ export const MAX_OWN_BYTES = 16 * 1024 * 1024;
 export const MAX_OTHER_BYTES = 8 * 1024 * 1024;
 /**
  * Maximum memory of the calls of ends that are in flight, in bytes, for each of the three kinds. Further ends wait,
- * because an end that waits needs a tenth of the memory of a call.
+ * because an end that waits needs a tenth of the memory of a call. The servers of a cluster share it fairly.
  */
 export const MAX_CALL_BYTES = 8 * 1024 * 1024;
 /**
@@ -102,6 +102,7 @@ export class LateEnds {
   readonly #clock: Clock;
   readonly #send: (end: HoldEnd) => TakeResult | Promise<TakeResult>;
   readonly #report: (end: HoldEnd, result: EndResult) => void;
+  readonly #serverOf: (end: HoldEnd) => unknown;
   readonly #pauses = new BackOff(FAILED_PAUSES);
   readonly #failed = new LateQueue(() => this.#pauses.next());
   readonly #deferred = new LateQueue(() => DEFERRED_PAUSE_MS);
@@ -118,16 +119,18 @@ export class LateEnds {
 
   /**
    * `send` sends an end to its store. `report` receives the results of each end: at most once `waiting`, and then the
-   * last one.
+   * last one. `serverOf` returns what identifies the server of an end, so that servers share the memory of calls.
    */
   constructor(
     clock: Clock,
     send: (end: HoldEnd) => TakeResult | Promise<TakeResult>,
     report: (end: HoldEnd, result: EndResult) => void,
+    serverOf: (end: HoldEnd) => unknown = () => undefined,
   ) {
     this.#clock = clock;
     this.#send = send;
     this.#report = report;
+    this.#serverOf = serverOf;
   }
 
   /**
@@ -200,7 +203,9 @@ export class LateEnds {
   #try(end: HoldEnd): Promise<void> | undefined {
     const calls = this.#callsOf(end);
     const bytes = callBytesOf(end);
-    if (!calls.canAcquire(bytes, undefined)) {
+    const isBusy = 2 * calls.used >= MAX_CALL_BYTES;
+    const server = isBusy ? this.#serverOf(end) : undefined;
+    if (!calls.canAcquire(bytes, server)) {
       this.#wait(this.#deferred, end);
       return undefined;
     }
@@ -210,9 +215,9 @@ export class LateEnds {
       this.#answered(end, result);
       return undefined;
     }
-    calls.acquire(bytes, undefined);
+    const isShared = calls.acquire(bytes, server);
     return result.then((answer) => {
-      calls.release(bytes);
+      calls.release(bytes, isShared ? [[server, bytes]] : undefined);
       this.#answered(end, answer);
     });
   }

@@ -91,6 +91,11 @@ export class ShardedStore implements BucketStore {
     return shard.takePartition({ partition, items, deadlineMicros, mayWait });
   }
 
+  serverOf(item: TakeItem): unknown {
+    const map = this.#mapOf(item);
+    return map.shardOf(map.partitionOf(item));
+  }
+
   /**
    * Waits for give-backs, for the timeout at most, and closes the maps. The main map closes last, because requests that
    * the other map ends may have to be given back in the main map.

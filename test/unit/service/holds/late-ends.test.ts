@@ -23,8 +23,13 @@ class Ends {
   readonly late: LateEnds;
   readonly #receivers = new WeakMap<HoldEnd, Receive>();
 
-  constructor(clock: Clock, send: (end: HoldEnd) => TakeResult | Promise<TakeResult>) {
-    this.late = new LateEnds(clock, send, (end, result) => this.#receivers.get(end)?.(result));
+  constructor(
+    clock: Clock,
+    send: (end: HoldEnd) => TakeResult | Promise<TakeResult>,
+    serverOf?: (end: HoldEnd) => unknown,
+  ) {
+    const report = (end: HoldEnd, result: EndResult): void => this.#receivers.get(end)?.(result);
+    this.late = new LateEnds(clock, send, report, serverOf);
   }
 
   add(end: HoldEnd, receive: Receive): void {
@@ -224,6 +229,25 @@ describe('while the store hangs', () => {
       expect(told.filter((result) => result === ANSWERED)).toHaveLength(count);
     },
   );
+
+  test('many calls to a server that hangs do not keep ends from being sent to other servers', () => {
+    const sent = new Map<unknown, number>();
+    const serverOf = ({ key }: HoldEnd): string => key.slice(0, 1);
+    const late = new Ends(
+      new FakeClock(),
+      (end) => {
+        const server = serverOf(end);
+        sent.set(server, (sent.get(server) ?? 0) + 1);
+        return new Promise(() => {});
+      },
+      serverOf,
+    );
+    for (const server of ['a', 'b', 'c'])
+      for (let i = 0; i < 5000; i++) late.add(endOf(server + NAME), ignored);
+    expect(sent.get('a')).toBeLessThan(4000);
+    expect(sent.get('b')).toBeGreaterThan(100);
+    expect(sent.get('c')).toBeGreaterThan(50);
+  });
 
   test('many calls for ends of others do not keep own ends from being sent', () => {
     const sent: string[] = [];
