@@ -254,37 +254,35 @@ describe('a lost connection', () => {
 });
 
 describe('a Redis that refuses everything', () => {
-  test('a master that became a replica is left immediately, and the call is sent to the next master', async () => {
+  /** Opens the store, and makes its Redis the replica of another one, to which the next connection leads. */
+  async function withNextMaster(check: () => Promise<void>): Promise<void> {
     const second = await startRedis();
     let port = redis.port;
     const moving = await startPausableProxy(() => port);
+    const admin = new Redis(redis.port, '127.0.0.1');
     try {
       open({ address: parseRedisUrl(`127.0.0.1:${moving.port}`) });
       await store!.reached;
-      const admin = new Redis(redis.port, '127.0.0.1');
       await admin.replicaof('127.0.0.1', String(second.port));
       port = second.port;
-      expect(reason(await take('a'))).toBe('decided');
-      expect(store!.calls).toBe(2);
-      expect(faults).toEqual(['readonly']);
-      admin.disconnect();
+      await check();
     } finally {
+      admin.disconnect();
       await store!.close();
       await moving.close();
       await second.stop();
     }
-  });
+  }
 
-  test('requests that were not sent yet also wait for the next master', async () => {
-    const second = await startRedis();
-    let port = redis.port;
-    const moving = await startPausableProxy(() => port);
-    try {
-      open({ address: parseRedisUrl(`127.0.0.1:${moving.port}`) });
-      await store!.reached;
-      const admin = new Redis(redis.port, '127.0.0.1');
-      await admin.replicaof('127.0.0.1', String(second.port));
-      port = second.port;
+  test('a master that became a replica is left immediately, and the call is sent to the next master', () =>
+    withNextMaster(async () => {
+      expect(reason(await take('a'))).toBe('decided');
+      expect(store!.calls).toBe(2);
+      expect(faults).toEqual(['readonly']);
+    }));
+
+  test('requests that were not sent yet also wait for the next master', () =>
+    withNextMaster(async () => {
       // The second and the third request wait for the reply to the first.
       const calls = ['a', 'b', 'c'].map((name) =>
         store!.take(
@@ -294,13 +292,7 @@ describe('a Redis that refuses everything', () => {
       );
       expect((await Promise.all(calls)).map(reason)).toEqual(['decided', 'decided', 'decided']);
       expect(store!.inFlight).toBe(0);
-      admin.disconnect();
-    } finally {
-      await store!.close();
-      await moving.close();
-      await second.stop();
-    }
-  });
+    }));
 
   test('a Redis that loads data, or cannot write, gets no calls until it can', async () => {
     open();

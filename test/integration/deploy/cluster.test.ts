@@ -2,12 +2,12 @@
  * Tests deploy/cluster: its Redis servers run as processes on 127.0.0.1 and form a cluster, with the commands and the
  * configuration of the compose file, and weir runs with its variables. Ports replace the names of containers.
  */
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { ComposeFile, ComposeProcesses } from '../../support/image/compose.js';
+import { testComposeWithRedis } from '../../support/image/compose-checks.js';
 import { descriptor } from '../../support/policy/decider.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { repositoryRoot } from '../../support/process/tools.js';
@@ -40,26 +40,7 @@ describe('the compose file', () => {
     });
   });
 
-  test('mounts and builds from existing files, and publishes on loopback only', () => {
-    for (const path of file.paths) expect([path, existsSync(path)]).toEqual([path, true]);
-    expect(file.publishedPorts).toHaveLength(3);
-    for (const port of file.publishedPorts) expect(port).toMatch(/^127\.0\.0\.1:(10000|8080|8081):/);
-  });
-
-  test.each(REDIS)('%s has few rights and a health check, and does not restart by itself', (name) => {
-    const { read_only, cap_drop, volumes, healthcheck, restart } = file.service(name);
-    expect({ read_only, cap_drop, restart }).toEqual({ read_only: true, cap_drop: ['ALL'] });
-    expect(volumes).toContain('/data');
-    expect(healthcheck?.test[1]).toContain('REDISCLI_AUTH="$$REDIS_AUTH"');
-  });
-
-  test('reads the password from a file that git ignores, and no Redis evicts', () => {
-    for (const name of ['weir', 'form', ...REDIS])
-      expect([name, file.service(name).env_file]).toEqual([name, 'passwords.env']);
-    const ignored = readFileSync(join(repositoryRoot, '.gitignore'), 'utf8').split('\n');
-    expect(ignored).toContain('deploy/cluster/passwords.env');
-    expect(file.text('redis.conf')).toMatch(/^maxmemory-policy noeviction$/m);
-  });
+  testComposeWithRedis(file, Object.fromEntries(REDIS.map((name) => [name, 'REDIS_AUTH'])), ['weir', 'form']);
 });
 
 describe('as processes', () => {
