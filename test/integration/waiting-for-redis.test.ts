@@ -1,7 +1,5 @@
 /* Tests calls that arrive while Redis is not connected yet, or is being replaced. */
 
-import { type AddressInfo, connect, createServer } from 'node:net';
-import { pipeline } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
@@ -128,30 +126,6 @@ describe('at the start', () => {
       Atomics.wait(nothing, 0, 0, 1100);
     }
     expect([faults, log]).toEqual([[], [expect.stringMatching(/is up$/)]]);
-  });
-
-  test('the log reports no error for a Redis that starts while its first failure is examined', async () => {
-    let connections = 0;
-    let looks = 0;
-    const server = createServer((client) => {
-      client.on('error', () => {});
-      connections++;
-      if (connections === 1) client.destroy();
-      // The probe for TLS gets no answer.
-      else if (connections === 2) client.resume().on('close', () => looks++);
-      else pipeline(client, connect(redis.port, '127.0.0.1'), client, () => {});
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    try {
-      open({ address: parseRedisUrl(`127.0.0.1:${(server.address() as AddressInfo).port}`) });
-      await store!.reached;
-      await waitFor('the end of the question', () => looks === 1);
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(log).toEqual([expect.stringMatching(/is up$/)]);
-    } finally {
-      await store!.close();
-      await new Promise((resolve) => server.close(resolve));
-    }
   });
 
   test('no call to a new worker fails while it connects to Redis', async () => {
