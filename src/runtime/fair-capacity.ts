@@ -28,12 +28,17 @@ export class FairCapacity {
     return this.#used;
   }
 
+  /** Whether at least half of the capacity is used, so that connections get shares. */
+  get isContended(): boolean {
+    return 2 * this.#used >= this.#capacity;
+  }
+
   /**
    * Returns whether a connection may acquire `amount`. While less than half of the capacity is used, every connection
    * may acquire any amount.
    */
   canAcquire(amount: number, connection: unknown): boolean {
-    if (this.#used === 0 || 2 * this.#used < this.#capacity) return true;
+    if (this.#used === 0 || !this.isContended) return true;
     const free = this.#capacity - this.#used;
     if (amount > free) return false;
     if (connection === undefined) return true;
@@ -47,7 +52,7 @@ export class FairCapacity {
    * {@link release}.
    */
   acquire(amount: number, connection: unknown): boolean {
-    const isContended = connection !== undefined && 2 * this.#used >= this.#capacity;
+    const isContended = connection !== undefined && this.isContended;
     this.#used += amount;
     if (isContended) this.#held.set(connection, (this.#held.get(connection) ?? 0) + amount);
     return isContended;

@@ -58,6 +58,28 @@ function mayRepeat({ id }: HoldEnd, { unsent }: StorageError): boolean {
  */
 export type EndResult = TakeResult | 'waiting' | 'lost' | 'repeated';
 
+/** Memory of the three kinds of ends, see {@link MAX_OWN_BYTES}. */
+class EndMemory {
+  readonly own: FairCapacity;
+  readonly #unanswered: FairCapacity;
+  readonly #others: FairCapacity;
+
+  constructor(ownBytes: number, otherBytes: number) {
+    this.own = new FairCapacity(ownBytes);
+    this.#unanswered = new FairCapacity(otherBytes);
+    this.#others = new FairCapacity(otherBytes);
+  }
+
+  /**
+   * Returns where an end has its memory. Checks the mark of its token only while the others use half of theirs, because
+   * the hash costs as much as the rest.
+   */
+  of({ cause, source }: HoldEnd): FairCapacity {
+    if (cause === 'unanswered') return this.#unanswered;
+    return this.#others.isContended && source.isOwn() ? this.own : this.#others;
+  }
+}
+
 /** Ends that wait, in the order in which they are sent. */
 class LateQueue {
   readonly #own = new Set<HoldEnd>();
@@ -107,13 +129,9 @@ export class LateEnds {
   readonly #failed = new LateQueue(() => this.#pauses.next());
   readonly #deferred = new LateQueue(() => DEFERRED_PAUSE_MS);
   readonly #idle = new IdleWait(() => this.#count === 0);
-  readonly #ownRoom = new FairCapacity(MAX_OWN_BYTES);
-  readonly #otherRoom = new FairCapacity(MAX_OTHER_BYTES);
-  readonly #unansweredRoom = new FairCapacity(MAX_OTHER_BYTES);
-  readonly #ownCalls = new FairCapacity(MAX_CALL_BYTES);
-  readonly #otherCalls = new FairCapacity(MAX_CALL_BYTES);
-  readonly #unansweredCalls = new FairCapacity(MAX_CALL_BYTES);
-  /** Own ends that wait or have their memory in {@link #ownRoom}, so that repeated tokens need none. */
+  readonly #ends = new EndMemory(MAX_OWN_BYTES, MAX_OTHER_BYTES);
+  readonly #calls = new EndMemory(MAX_CALL_BYTES, MAX_CALL_BYTES);
+  /** Own ends that wait or have their memory in that of own ends, so that repeated tokens need none. */
   readonly #listed = new Map<HoldId, HoldEnd>();
   #sent = 0;
 
@@ -166,16 +184,11 @@ export class LateEnds {
     return this.#sent + this.#failed.size + this.#deferred.size;
   }
 
-  /**
-   * Returns whether there is room for an end. Checks the mark of a token only while many ends wait, because the hash
-   * costs as much as the rest.
-   */
+  /** Returns whether there is room for an end. */
   #admit(end: HoldEnd): boolean {
     const bytes = bytesOf(end);
-    const isBusy = 2 * this.#otherRoom.used >= MAX_OTHER_BYTES;
-    const ofToken = isBusy && end.source.isOwn() ? this.#ownRoom : this.#otherRoom;
-    const room = end.cause === 'unanswered' ? this.#unansweredRoom : ofToken;
-    if (room === this.#ownRoom && !this.#list(end)) {
+    const room = this.#ends.of(end);
+    if (room === this.#ends.own && !this.#list(end)) {
       this.#report(end, 'repeated');
       return false;
     }
@@ -201,10 +214,9 @@ export class LateEnds {
 
   /** Sends an end, or lets it wait. Returns undefined if it waits, or if the store answers at once. */
   #try(end: HoldEnd): Promise<void> | undefined {
-    const calls = this.#callsOf(end);
+    const calls = this.#calls.of(end);
     const bytes = callBytesOf(end);
-    const isBusy = 2 * calls.used >= MAX_CALL_BYTES;
-    const server = isBusy ? this.#serverOf(end) : undefined;
+    const server = calls.isContended ? this.#serverOf(end) : undefined;
     if (!calls.canAcquire(bytes, server)) {
       this.#wait(this.#deferred, end);
       return undefined;
@@ -220,13 +232,6 @@ export class LateEnds {
       calls.release(bytes, isShared ? [[server, bytes]] : undefined);
       this.#answered(end, answer);
     });
-  }
-
-  /** Returns where the call of an end has its memory. Checks its token only while many ends are in flight. */
-  #callsOf({ cause, source }: HoldEnd): FairCapacity {
-    if (cause === 'unanswered') return this.#unansweredCalls;
-    const isBusy = 2 * this.#otherCalls.used >= MAX_CALL_BYTES;
-    return isBusy && source.isOwn() ? this.#ownCalls : this.#otherCalls;
   }
 
   #answered(end: HoldEnd, result: TakeResult): void {
