@@ -19,9 +19,8 @@ const MIN_VALID_MS = 60_000;
  */
 export class HoldMarks {
   readonly #clock: Pick<Clock, 'wallMicros'>;
-  #key = randomBytes(KEY_BYTES).toString('base64url');
-  /** The key before {@link use}, which marked the first tokens of this process. */
-  #earlierKey = this.#key;
+  /** The key of new marks, and after {@link use} the one before, which marked the first tokens of this process. */
+  #keys: readonly string[] = [randomBytes(KEY_BYTES).toString('base64url')];
 
   constructor(clock: Pick<Clock, 'wallMicros'>) {
     this.#clock = clock;
@@ -29,27 +28,23 @@ export class HoldMarks {
 
   /** The key of new marks. */
   get key(): string {
-    return this.#key;
+    return this.#keys[0] as string;
   }
 
   /** Uses the key that the processes of one Redis share. */
   use(key: string): void {
-    if (key === this.#key) return;
-    this.#earlierKey = this.#key;
-    this.#key = key;
+    if (key !== this.key) this.#keys = [key, this.key];
   }
 
   /** Returns the mark of a text with holds of this lifetime. */
   markOf(text: string, lifetimeMillis: number): string {
-    return markWith(this.#key, this.#period(lifetimeMillis), text);
+    return markWith(this.key, this.#period(lifetimeMillis), text);
   }
 
   /** Returns whether a process with the key of this one has made a mark, at most two lifetimes ago. */
   isOwn(mark: string, text: string, lifetimeMillis: number): boolean {
     const period = this.#period(lifetimeMillis);
-    return [period, period - 1].some(
-      (of) => mark === markWith(this.#key, of, text) || mark === markWith(this.#earlierKey, of, text),
-    );
+    return [period, period - 1].some((of) => this.#keys.some((key) => mark === markWith(key, of, text)));
   }
 
   /** Returns the number of the current period. Periods are as long as the lifetime. */
