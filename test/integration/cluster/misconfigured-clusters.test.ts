@@ -315,4 +315,6 @@ test('TLS', async () => {
   await logged(/; if Redis uses TLS, set REDIS_TLS=true$/);
   open({ REDIS_URL: secret.url, REDIS_TLS: 'true' });
   await logged(/; if Redis does not use TLS, unset REDIS_TLS$/);
+  for (const line of log)
+    expect(line).toMatch(/; if Redis (?:uses|does not use) TLS, (?:set|unset) REDIS_TLS/);
 });

@@ -201,7 +201,7 @@ export class ClusterStore implements RedisBuckets {
     const { unassignedSlots } = this.#nodes;
     this.#state = { at: 'known', unassignedSlots };
     this.#reconnectGrace.end();
-    this.#outage.noteWorking();
+    this.#outage.hasWorked = true;
     this.#outage.end();
     const { address } = this.#options;
     if (before.at === 'unknown') {

@@ -39,16 +39,11 @@ export class Outage {
   /** Sentences of this outage that were logged. */
   private readonly loggedSentences = new Set<string>();
   /** Whether a connection has worked, so that the settings for TLS are right. */
-  private hasWorked = false;
+  hasWorked = false;
 
   constructor(address: RedisAddress, names: RedisSettingNames | undefined) {
     this.address = address;
     this.names = names ?? { prefix: 'REDIS', login: address.password === undefined ? undefined : 'URL' };
-  }
-
-  /** Records that a connection has worked. */
-  noteWorking(): void {
-    this.hasWorked = true;
   }
 
   /**

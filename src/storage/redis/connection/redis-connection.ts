@@ -61,7 +61,6 @@ export class RedisConnection {
   private found: FoundRedis | undefined;
   /** Reason for closing the current connection, which was already counted as a fault. */
   private closeReason = '';
-  private everUp = false;
   /** Whether calls can be sent; `ended` is final. */
   private state: 'down' | 'up' | 'ended' = 'down';
   private readonly reconnectGrace = new ReconnectGrace(() => this.endGrace());
@@ -289,7 +288,7 @@ export class RedisConnection {
 
   private onFailedProbe(reason: string): void {
     const { reason: label, reaction } = redisFaultOf(reason);
-    if (label === 'proxy' && !this.everUp && this.options.onProxy !== undefined) {
+    if (label === 'proxy' && !this.outage.hasWorked && this.options.onProxy !== undefined) {
       // The start ends, so the log must not say that weir keeps retrying.
       this.options.onProxy(this.outage.lastSentence(reason, this.name));
       return;
@@ -315,7 +314,11 @@ export class RedisConnection {
 
   private probeLater(): void {
     this.stopProbing();
-    this.probeTimer = this.link.attempts.later(this.probePauses.next(), () => void this.probe(), this.everUp);
+    this.probeTimer = this.link.attempts.later(
+      this.probePauses.next(),
+      () => void this.probe(),
+      this.outage.hasWorked,
+    );
   }
 
   private stopProbing(): void {
@@ -334,8 +337,7 @@ export class RedisConnection {
     if (this.state === 'up') return;
     expectState(this.state === 'down', 'a closed connection does not become available');
     this.state = 'up';
-    this.everUp = true;
-    this.outage.noteWorking();
+    this.outage.hasWorked = true;
     this.reconnectGrace.end();
     this.upSince = performance.now();
     if (this.upLevel !== undefined) this.log(this.upLevel, `Redis ${this.name} is up`);
