@@ -42,13 +42,6 @@ describe('an invalid domain', () => {
   });
 });
 
-test('an unchanged domain stays the same object', () => {
-  const before = policies.load({ 'a.yaml': validFile('a', 1), 'b.yaml': validFile('b', 1) }).policySet;
-  const after = policies.load({ 'b.yaml': validFile('b', 2) }).policySet;
-  expect(after.domains.get('a')).toBe(before.domains.get('a'));
-  expect(after.domains.get('b')).not.toBe(before.domains.get('b'));
-});
-
 describe('a file that cannot be parsed', () => {
   test('keeps the last domain, even if it is empty, binary, or not a policy any more', () => {
     policies.load({ 'a.yaml': validFile('a', 1) });
@@ -109,21 +102,6 @@ test('files behind a link to a directory keep their version while the link is br
 });
 
 describe('a domain in two files, not merged', () => {
-  test('is invalid as a whole at the start, and valid when one file is removed', () => {
-    const loaded = policies.load({
-      'a.yaml': validFile('d', 1),
-      'b.yaml': validFile('d', 2),
-      'c.yaml': validFile('c', 3),
-    });
-    expect(statesOf(loaded)).toEqual(['c: ok 3', 'd: absent']);
-    expect(loaded.domains[1]?.files).toEqual([policies.join('a.yaml'), policies.join('b.yaml')]);
-    expect(policies.errorsOf(loaded)).toEqual([
-      'b.yaml:1:9: domain: the domain "d" is already defined in a.yaml:1:9, so neither file is loaded; ' +
-        'define each domain in only one file, or set MERGE_DOMAIN_CONFIG=true',
-    ]);
-    expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual(['c: ok 3', 'd: ok 2']);
-  });
-
   test('in three files, each of which is checked', () => {
     const loaded = policies.load({
       'a.yaml': validFile('d', 1),
@@ -160,12 +138,5 @@ describe('the version', () => {
     const kept = versionAfter({ 'a.yaml': invalidFile('a') });
     policies.restart();
     expect(versionAfter({ 'a.yaml': validFile('a', 1) })).toBe(kept);
-  });
-
-  test('differs without the invalid domain', () => {
-    policies.load({ 'a.yaml': validFile('a', 1), 'b.yaml': validFile('b', 1) });
-    const kept = versionAfter({ 'b.yaml': invalidFile('b') });
-    policies.restart();
-    expect(versionAfter({})).not.toBe(kept);
   });
 });

@@ -26,12 +26,6 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
       'minute, hour, day, week, month, year',
   ],
   [
-    'the unit unknown',
-    limit('unit: unknown, requests_per_unit: 5'),
-    '4:23: descriptors[0].rate_limit.unit: "unknown" is not a valid unit; write one of second, minute, ' +
-      'hour, day, week, month, year',
-  ],
-  [
     'a unit in the plural',
     limit('unit: minutes, requests_per_unit: 5'),
     '4:23: descriptors[0].rate_limit.unit: "minutes" is not a valid unit; did you mean "minute"?',
@@ -76,11 +70,6 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     'descriptors: []\n',
     '1:1: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
   ],
-  [
-    'an empty domain',
-    'domain: ""\n',
-    '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
-  ],
   ['an empty file', '\n', ' the file is empty; add a policy, or remove the file'],
   [
     'a list',
@@ -93,36 +82,15 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     '3:3: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor matches',
   ],
   [
-    'an empty key',
-    node('key: ""'),
-    '3:10: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor matches',
-  ],
-  [
     'a node twice',
     'domain: shop\ndescriptors:\n- { key: a, value: x }\n- { key: b }\n- { key: a, value: x }\n',
     '5:20: descriptors[2]: "a=x" is defined twice at this level, first in <file>:3:20; merge the two ' +
       'descriptors, or remove one of them',
   ],
   [
-    'a node twice, deeper',
-    node('key: a, descriptors: [{ key: b }, { key: b, value: "" }]'),
-    '3:46: descriptors[0].descriptors[1]: "b" is defined twice at this level, first in <file>:3:34; ' +
-      'merge the two descriptors, or remove one of them',
-  ],
-  [
     'a misspelled rate_limit',
     node('key: a, ratelimit: { unit: day, requests_per_unit: 5 }'),
     '3:13: descriptors[0].ratelimit: unknown key "ratelimit"; did you mean "rate_limit"?',
-  ],
-  [
-    'a misspelled requests_per_unit',
-    limit('unit: day, requestsperunit: 5'),
-    '4:28: descriptors[0].rate_limit.requestsperunit: unknown key "requestsperunit"; did you mean "requests_per_unit"?',
-  ],
-  [
-    'a key in capitals',
-    node('Key: a, key: a'),
-    '3:5: descriptors[0].Key: unknown key "Key"; did you mean "key"?',
   ],
   [
     'an unknown key at the top',
@@ -194,33 +162,9 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
       '"value_cidr" or a "value_regex"; add one of them, or remove "share_threshold"',
   ],
   [
-    'share_threshold without a value',
-    node('key: a, share_threshold: true'),
-    '3:30: descriptors[0].share_threshold: "share_threshold" needs a "value" that contains "*", a ' +
-      '"value_cidr" or a "value_regex"; add one of them, or remove "share_threshold"',
-  ],
-  [
     'an invalid number',
     limit('unit: day, requests_per_unit: many'),
     '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is "many"; write a whole ' +
-      'number from 0 to 4294967295',
-  ],
-  [
-    'a negative number',
-    limit('unit: day, requests_per_unit: -1'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number ' +
-      'from 0 to 4294967295, or replace the key with unlimited: true for no limit',
-  ],
-  [
-    'a number over 32 bits',
-    limit('unit: day, requests_per_unit: 4294967296'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is 4294967296; write a whole ' +
-      'number from 0 to 4294967295',
-  ],
-  [
-    'a fraction',
-    limit('unit: day, requests_per_unit: 1.5'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is 1.5; write a whole ' +
       'number from 0 to 4294967295',
   ],
   [
