@@ -18,7 +18,6 @@ import {
   type ResolvedDomain,
   type ResolvedDomains,
   resolveDomains,
-  versionOf,
 } from '../read/resolve-domains.js';
 import { isPlanAddress } from '../sources/plan-address.js';
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
@@ -77,9 +76,6 @@ export interface ReadPolicies extends LoadReport {
 
 /** The previous load, whose versions invalid domains keep. */
 export type PreviousPolicies = Pick<LoadedPolicies, 'policySet' | 'memory'>;
-
-/** A configuration without any domain, such as an empty directory. */
-export const NO_POLICIES: PolicySet = { domains: new Map(), version: versionOf(new Map()) };
 
 /** Returns what a load needs to know about the policies in effect. */
 export function inEffectOf(previous: PreviousPolicies | undefined): InEffect {

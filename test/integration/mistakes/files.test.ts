@@ -7,6 +7,15 @@ import { type BadPolicy, CUSTOMER, checked, LIMIT, testMistakes } from './table.
 
 const FILES: readonly BadPolicy[] = [
   {
+    what: 'a mistyped key',
+    policy: `domain: shop\ndescriptors:\n  - kye: customer\n${LIMIT}`,
+    prints: `shop.yaml:3:5: descriptors[0].kye: unknown key "kye"; did you mean "key"?
+shop.yaml:3:5: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor matches
+domains that would fail to load: shop
+2 errors
+`,
+  },
+  {
     what: 'a variable of a shell in the domain',
     policy: `domain: \${DOMAIN}\ndescriptors:\n  - key: customer\n${LIMIT}`,
     warning: true,

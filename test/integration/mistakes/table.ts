@@ -44,9 +44,6 @@ descriptors:
 export const LIMIT = `    rate_limit: { unit: minute, requests_per_unit: 10 }
 `;
 
-/** Returns a policy whose only descriptor contains `line`. */
-export const node = (line: string): string => `${CUSTOMER}    ${line}\n${LIMIT}`;
-
 /**
  * Defines a test for each mistake. `prepare` returns texts that are only known at run time, with the names by which
  * `args`, `environment` and `prints` refer to them, such as `<port>`; `<folder>` is the working directory.

@@ -68,21 +68,6 @@ async function poll(): Promise<void> {
 const kinds = (): string[] => outcomes.map((outcome) => `${outcome.reason} ${outcome.kind}`);
 const domainsOf = (of: FilePolicyProvider): string[] => [...(of.current()?.domains.keys() ?? [])];
 
-test('a change is loaded at the next poll, and the whole policy set is replaced', async () => {
-  const file = dir.write('a.yaml', 'domain: a\n');
-  const provided = provide(file);
-  const before = provided.current();
-  await start(provided);
-  expect(kinds()).toEqual([]);
-  dir.write('a.yaml', 'domain: changed\n');
-  expect(provided.current()).toBe(before);
-  await poll();
-  expect(domainsOf(provided)).toEqual(['changed']);
-  expect([...(before?.domains.keys() ?? [])]).toEqual(['a']);
-  expect(kinds()).toEqual(['poll loaded']);
-  expect(outcomes[0]?.policySet).toBe(provided.current());
-});
-
 test('a change between the first load and the start is not lost', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);

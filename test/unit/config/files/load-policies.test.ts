@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, symlinkSync, truncateSync } from 'node:fs';
+import { mkdirSync, symlinkSync, truncateSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { fileProgress } from '../../../../src/cli/load-options.js';
-import { isRefusedAtStart, loadPolicies, NO_POLICIES } from '../../../../src/config/files/load-policies.js';
+import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { entries } from '../../../support/policy/policies.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 let dir: TempDir;
@@ -46,19 +45,6 @@ test('a load in this thread reports the number of files', () => {
   expect(said.slice(1)).toEqual(['weir check-config: 2 of 3 files read\n']);
 });
 
-test('a mounted ConfigMap', () => {
-  dir.write('..2024_05/policy.yaml', 'domain: d\n');
-  symlinkSync('..2024_05', dir.join('..data'));
-  symlinkSync('..data/policy.yaml', dir.join('policy.yaml'));
-  expect(domainsOf(dir.path)).toEqual(['d']);
-});
-
-test('an empty directory: no domains, no error', () => {
-  const loaded = loadPolicies([dir.path]);
-  expect(loaded).toMatchObject({ policySet: NO_POLICIES, domains: [], errors: [], files: [] });
-  expect(isRefusedAtStart(loaded)).toBe(false);
-});
-
 test('several paths, each file once', () => {
   const a = dir.write('a.yaml', 'domain: a\n');
   dir.write('b.yaml', 'domain: b\n');
@@ -67,17 +53,6 @@ test('several paths, each file once', () => {
 
 test('a file that is named itself may have any name', () => {
   expect(domainsOf(dir.write('policy.conf', 'domain: a\n'))).toEqual(['a']);
-});
-
-test('errors of all files are reported at once, and valid files still set their domains', () => {
-  dir.write('a.yaml', 'domain: a\n');
-  dir.write('b.yaml', 'domain:\n');
-  dir.write('c.yaml', 'domain: [\n');
-  expect(errorsOf(dir.path).map((error) => error.slice(dir.path.length + 1).split(' ')[0])).toEqual([
-    'b.yaml:1:8:',
-    expect.stringMatching(/^c.yaml:\d+:\d+:$/),
-  ]);
-  expect(domainsOf(dir.path)).toEqual(['a']);
 });
 
 test('unreadable files', () => {
@@ -94,19 +69,6 @@ test('unreadable files', () => {
     expect(errorsOf(dir.join(name))).toEqual([`${dir.join(name)}: "${dir.join(name)}" ${sentence}`]);
   }
   expect(errorsOf(dir.path)).toHaveLength(3);
-});
-
-test('a key table next to the policies is not a policy', () => {
-  dir.write('keys.yaml', `${DIGEST}: acme\n`);
-  const policy = `domain: d
-derive: [{ entry: t, from: [k], sha256_file: keys.yaml }]
-descriptors: [{ key: t, rate_limit: { unit: second, requests_per_unit: 1 } }]
-`;
-  dir.write('policy.yaml', policy);
-  const loaded = loadPolicies([dir.path]);
-  expect(loaded.errors).toEqual([]);
-  expect(loaded.policySet.domains.get('d')?.match(entries('k=foo')).keys[0]).toBe('1:d1:t4:acme%1');
-  expect([...loaded.files].sort()).toEqual([dir.join('keys.yaml'), dir.join('policy.yaml')]);
 });
 
 test('a key table whose policy is invalid, or does not use it, only causes a warning', () => {
@@ -159,18 +121,4 @@ test('the version depends on contents and names, not on directories', () => {
   expect(versionOf(dir.join('two'))).toBe(versionOf(dir.join('one')));
   expect(versionOf(dir.join('three'))).not.toBe(versionOf(dir.join('one')));
   expect(versionOf(dir.join('four'))).not.toBe(versionOf(dir.join('one')));
-});
-
-test('the version depends on the key table', () => {
-  const file = dir.write('a.yaml', 'domain: a\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }]\n');
-  dir.write('keys.yaml', `${DIGEST}: acme\n`);
-  const before = loadPolicies([file]).policySet.version;
-  dir.write('keys.yaml', `${DIGEST}: globex\n`);
-  expect(loadPolicies([file]).policySet.version).not.toBe(before);
-});
-
-test('loading leaves no files or handles behind', () => {
-  dir.write('a.yaml', 'domain: a\n');
-  loadPolicies([dir.path]);
-  expect(readdirSync(dir.path)).toEqual(['a.yaml']);
 });

@@ -160,16 +160,6 @@ describe('the layout of the reference', () => {
     expect(listed({ beside: true }).files).toEqual(['config/a.yaml', 'config.d/b.yaml', 'config.yaml']);
     expect(listed().files).toEqual(['config/a.yaml']);
   });
-
-  test('a missing directory is an error that names the variables and the path', () => {
-    expect(listed({ beside: true })).toEqual({
-      files: [],
-      said: [
-        '/root/config: "/root/config" does not exist; create this directory, which ' +
-          'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY specifies, or correct the variables',
-      ],
-    });
-  });
 });
 
 describe('a directory without policy files is a warning, or an error if configured', () => {

@@ -5,63 +5,9 @@ import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import type { DomainStatus } from '../../../../src/policy/policy.js';
 import { setOf } from '../../../support/policy/policies.js';
 
-describe('the lines of /rlconfig', () => {
-  test('contain one line for each rule, in file order', () => {
-    const text = dump(
-      setOf(`
-domain: shop
-descriptors:
-  - key: b
-    value: x
-    rate_limit: { unit: minute, requests_per_unit: 5 }
-    descriptors:
-      - { key: c, shadow_mode: true, rate_limit: { unit: MONTH, requests_per_unit: 0 } }
-  - { key: a, value: "p*q", quota_mode: true, detailed_metric: true, rate_limit: { unit: second, requests_per_unit: 4294967295 } }
-  - { key: b, value_to_metric: true, rate_limit: { unlimited: true } }
-  - { key: b, value: exempt }
-`),
-    );
-    expect(text).toBe(
-      [
-        'shop.b_x: unit=MINUTE requests_per_unit=5, shadow_mode: false, quota_mode: false',
-        'shop.b_x.c: unit=MONTH requests_per_unit=0, shadow_mode: true, quota_mode: false',
-        'shop.a_p*q: unit=SECOND requests_per_unit=4294967295, shadow_mode: false, quota_mode: true',
-        'shop.b: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false',
-        '',
-      ].join('\n'),
-    );
-  });
-
-  test('contain the capacity of a token bucket', () => {
-    const bucket = (fields: string): string =>
-      dump(setOf(`domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { ${fields} } } }]\n`));
-    expect(bucket('max_tokens: 100, tokens_per_fill: 10, fill_interval: 1s')).toMatch(
-      /^d\.k: unit=UNKNOWN requests_per_unit=100, shadow_mode: false, quota_mode: false\n$/,
-    );
-    expect(bucket('max_tokens: 60, fill_interval: 1s')).toMatch(/unit=MINUTE requests_per_unit=60,/);
-  });
-
-  test('for several domains, and for none', () => {
-    const rule = 'descriptors: [{ key: k, rate_limit: { unlimited: true } }]\n';
-    expect(
-      dump(setOf(`domain: b\n${rule}`, `domain: a\n${rule}`, 'domain: c\n')).match(/^\w\.k: /gm),
-    ).toEqual(['b.k: ', 'a.k: ']);
-    expect(dump(setOf())).toBe('');
-  });
-
-  test('contain no secret', () => {
-    const text = dump(
-      setOf(`
-domain: d
-derive: [{ entry: tenant, from: [token], sha256: {} }]
-descriptors:
-  - { key: X-Api-Key, value: raw-key, rate_limit: { unlimited: true } }
-  - { key: token, value: raw-token, rate_limit: { unlimited: true } }
-`),
-    );
-    expect(text).not.toContain('raw-');
-    expect(text).toMatch(/^d\.X-Api-Key_\[redacted sha256:[0-9a-f]{8}\]: unit/);
-  });
+test('a dump without domains', () => {
+  expect(dump(setOf())).toBe('');
+  expect(dumpTree({ domains: new Map(), version: 'v' }, 0)).toBe('policy version v\nno domains\n');
 });
 
 describe('rules with plans, "then" and "on_over"', () => {
@@ -127,9 +73,8 @@ phase: { grace_period: 2026-01-01T00:00:00Z }
 denied_response: { body: 'no', content_type: text/html }
 on_store_failure: { local: 0.25 }
 descriptors:
-  - { key: a, phase: active, rate_limit: { unit: day, requests_per_unit: 5, response_headers: [ratelimit, ratelimit-draft-03] } }
-  - { key: b, detailed_metric: true, rate_limit: { token_bucket: { max_tokens: 3, fill_interval: 1500ms } } }
-  - { key: c, rate_limit: { unlimited: true } }
+  - { key: a, phase: active, detailed_metric: true, rate_limit: { unit: day, requests_per_unit: 5 } }
+  - { key: b, rate_limit: { unlimited: true } }
 `);
   const domains: readonly DomainStatus[] = [
     { domain: 'gone', state: 'absent', files: ['gone.yaml'] },
@@ -146,21 +91,7 @@ descriptors:
       phase: { now: 'monitoring', grace_period: '2026-01-01T00:00:00.000Z' },
       denied_response: { body: 'no', content_type: 'text/html' },
       on_store_failure: { local: 0.25 },
-      rules: [
-        { phase: { now: 'active' }, response_headers: ['ratelimit-draft-03', 'ratelimit'] },
-        {
-          limit: { token_bucket: { max_tokens: 3, tokens_per_fill: 1, fill_interval: '1500ms' } },
-          phase: { now: 'monitoring', grace_period: '2026-01-01T00:00:00.000Z' },
-          on_store_failure: { local: 0.25 },
-          stat_name: null,
-        },
-        { full_key: 'shop.c', limit: { unlimited: true } },
-      ],
+      rules: [{ phase: { now: 'active' }, stat_name: null }, { phase: { now: 'monitoring' } }],
     });
-  });
-
-  test('is valid before the first load', () => {
-    const dumped = JSON.stringify(dumpJson(undefined, [], [], 0));
-    expect(JSON.parse(dumped)).toEqual({ version: 'none', domains: [], errors: [] });
   });
 });

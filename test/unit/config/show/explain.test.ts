@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
 import { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
@@ -47,74 +46,18 @@ const asked = (...texts: string[]): ReturnType<typeof explain> =>
   explain(policySet, 'open-api', entries(...texts), NOW);
 
 test('a chain of limits, as the last limit decides', () => {
-  const limit = 'unit: day, requests_per_unit: 1';
+  const limit = 'unit: day, requests_per_unit: 1, algorithm: fixed_window';
   const limits = `[{ name: a, then: b, ${limit} }, { name: b, ${limit}, phase: monitoring, on_store_failure: deny }]`;
   const domains = new Map([
-    ['d', policyOf(`domain: d\ndescriptors: [{ key: k, rate_limits: ${limits} }]\n`)],
+    [
+      'd',
+      policyOf(`domain: d\nalgorithm: token_bucket\ndescriptors: [{ key: k, rate_limits: ${limits} }]\n`),
+    ],
   ]);
   const text = renderExplanation(explain({ domains, version: '0' }, 'd', entries('k=v'), NOW), NOW);
   expect(text).toContain('takes from all of them (from one limit of a chain) or from none.');
   expect(text).toContain('"a"; window: 1 per day; phase monitoring; on store failure deny; then "b"');
-});
-
-test('request headers for the upstream, if a file or a rule sets them', () => {
-  const text = (list: string, own: string): string => {
-    const rule = `descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1, ${own} } }]`;
-    const domains = new Map([['d', policyOf(`domain: d\nrequest_headers: ${list}\n${rule}\n`)]]);
-    return renderExplanation(explain({ domains, version: '0' }, 'd', entries('k=v'), NOW), NOW);
-  };
-  expect(text('[ratelimit]', 'name: n')).toContain('\nupstream:   ratelimit (set in the file)\n');
-  expect(text('[ratelimit]', 'request_headers: []')).toContain('\nupstream:   none (set in the rule)\n');
-  expect(text('null', 'name: n')).not.toContain('upstream:');
-});
-
-// contract/golden/commands.txt has the complete text.
-test('an API key that a rule uses is not shown', () => {
-  const explanation = asked(`api_key=${SECRET}`, 'method=GET', 'path=/open/v5/user-chats?x=1');
-  const text = renderExplanation(explanation, NOW);
-  expect(text).toContain(`\ndescriptor: api_key=[redacted sha256:${hex(SECRET).slice(0, 8)}], method=GET, `);
-  expect(text).toContain('\nmatched as: tenant=acme, group=user-chats\n');
-  expect(explanation.rules[0]?.phase).toBe('grace_period');
-  expect(JSON.stringify(explanation)).not.toContain(SECRET);
-});
-
-test('settings of rules, their own and those of the file', () => {
-  const inherited = policyOf(`
-domain: d
-algorithm: token_bucket
-response_headers: [ratelimit, retry-after]
-denied_response: problem+json
-decision_metadata: true
-descriptors:
-  - key: a
-    rate_limits:
-      - { unit: day, requests_per_unit: 1 }
-      - { unit: hour, requests_per_unit: 1, response_headers: [], denied_response: { body: no } }
-  - { key: b, rate_limit: { unlimited: true } }
-`);
-  const set: PolicySet = { domains: new Map([['d', inherited]]), version: '0123456789ab' };
-  const explanation = explain(set, 'd', entries('a=1'), NOW);
-  expect(explanation.settings).toEqual({ overrideAlgorithm: 'token_bucket', decisionMetadata: true });
-  expect(explanation.rules.flatMap(({ answer }) => answer ?? [])).toMatchObject([
-    {
-      responseHeaders: { families: ['retry-after', 'ratelimit'], from: 'file' },
-      deniedResponse: { value: { preset: 'problem+json' }, from: 'file' },
-    },
-    {
-      responseHeaders: { families: [], from: 'rule' },
-      deniedResponse: { value: { body: 'no' }, from: 'rule' },
-    },
-  ]);
-  const lines = renderExplanation(explanation, NOW).split('\n');
-  expect(lines.filter((line) => /^(headers|denied|overrides|decision)/.test(line))).toEqual([
-    'headers:    retry-after, ratelimit (set in the file)',
-    'denied:     response with problem+json (set in the file)',
-    'headers:    none (set in the rule)',
-    'denied:     response with 2 bytes of text/plain (set in the rule)',
-    "overrides:  a limit in the request is applied as a token bucket, instead of the policy's limits",
-    'decision metadata: on',
-  ]);
-  expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
+  expect(text).toContain('\noverrides:  a limit in the request is applied as a token bucket, instead of');
 });
 
 test('an unknown key, and patterns that did not match', () => {
@@ -157,24 +100,11 @@ describe('the reason why no rule applies', () => {
     expect(renderExplanation(explanation, NOW)).toContain(`result:     ${result}\n`);
   });
 
-  test.each([
-    [[], ['The descriptor has no entries; add an entry, because every rule requires at least one entry.']],
-    [['foo=1'], ['Rules exist for tenant/group.']],
-    [['tennant=1', 'grp=x'], ['Did you mean tenant/group?']],
-    [['tenant=a'], ['The nearest rule is at tenant/group: add the entry group, or add a limit to tenant.']],
-    [
-      ['tenant=a', 'group=x', 'more=1'],
-      [
-        'A rule exists for tenant/group, but only for descriptors without further entries: remove the entry more, or ' +
-          'add a rule for tenant/group/more.',
-      ],
-    ],
-    [['exempt=me'], ['Rules exist for tenant/group.', 'Or add a rate_limit to exempt.']],
-  ])('%j: what would have to differ', (texts, toMatch) => {
-    const explanation = asked(...texts);
-    expect(explanation.toMatch).toEqual(toMatch);
-    for (const sentence of toMatch)
-      expect(renderExplanation(explanation, NOW)).toContain(`to match:   ${sentence}\n`);
+  test('a node without a limit may get one', () => {
+    expect(asked('exempt=me').toMatch).toEqual([
+      'Rules exist for tenant/group.',
+      'Or add a rate_limit to exempt.',
+    ]);
   });
 
   test('values are shown, but no secrets', () => {
@@ -219,14 +149,6 @@ descriptors:
   });
 });
 
-test('a dump contains no keys and tenants of the table, and reports a missing domain', () => {
-  const text = dumpTree(policySet, NOW);
-  expect(text).toContain('  derive[0]: tenant from api_key: table of 1 API key\n  derive[1]: ');
-  expect(text).not.toContain('acme');
-  expect(text).not.toContain(hex(SECRET).slice(0, 8));
-  expect(dumpTree({ domains: new Map(), version: 'v' }, NOW)).toBe('policy version v\nno domains\n');
-});
-
 test('redaction covers the secret keys of a policy and well-known credentials, and keeps the other values', () => {
   const given = entries('api_key=s', 'x=1');
   expect(redactEntries(given, policy.secretKeys)).toEqual([
@@ -239,18 +161,4 @@ test('redaction covers the secret keys of a policy and well-known credentials, a
   const open = entries('x=1', 'tenant=acme');
   expect(redactEntries(open, policy.secretKeys)).toBe(open);
   expect(policy).toBeInstanceOf(CompiledPolicy);
-});
-
-test('a limit of 0 allows no request, with a note', () => {
-  const told = (perUnit: number): string => {
-    const zero = policyOf(
-      `domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: ${perUnit} } }]\n`,
-    );
-    const set = { domains: new Map([['d', zero]]), version: '' };
-    return renderExplanation(explain(set, 'd', entries('k=x'), NOW), NOW);
-  };
-  expect(told(0)).toContain(
-    '\nnote:       a limit of 0 denies every request, however long the caller waits\n',
-  );
-  expect(told(1)).not.toContain('never:');
 });

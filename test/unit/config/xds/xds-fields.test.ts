@@ -256,6 +256,7 @@ const POLICIES: readonly string[] = [
     place(`${DAY}, on_over: { allow: true, request_headers: [{ a: b }, { c: d }], metadata: { x: [1] } }`),
   ]),
   limit('unlimited: true'),
+  ...['second', 'week', 'month', 'year'].map((unit) => limit(`unit: ${unit}, requests_per_unit: 4294967295`)),
   limits(`${DAY}, name: plan, then: credits }, { ${DAY}, name: credits`),
   limits(`${DAY}, phase: monitoring`),
   limits(`${DAY}, phase: { active: 2030-01-01T00:00:00Z }`),
@@ -322,6 +323,10 @@ describe('a resource', () => {
     [
       { on_store_failure: 'local', on_store_failure_share: { local: 0.5 } },
       'on_store_failure: { local: 0.5 }',
+    ],
+    [
+      rule({ ...day, token_bucket: { max_tokens: 9, fill_interval: { nanos: 1_500_000 } } }),
+      limit('token_bucket: { max_tokens: 9, fill_interval: 1500us }'),
     ],
     [
       { descriptors: [{ key: 'k', value: 'no such', value_cidr: ['10.0.0.0/8'] }] },

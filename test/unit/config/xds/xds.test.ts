@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { describeRate } from '../../../../src/policy/describe.js';
 import { loadUpdate } from '../../../support/policy/loads.js';
 import { encodeConfig } from '../../../support/xds/xds-server.js';
 
@@ -14,32 +13,6 @@ function load(...configs: object[]) {
   }));
   return loadUpdate(resources, codec, { mergeDomains: false });
 }
-
-// xds-fields.test.ts tests the other fields and their errors.
-describe('a resource', () => {
-  test.each([
-    [{ unit: 'SECOND', requests_per_unit: 5 }, 'window: 5 per second'],
-    [{ unit: 'WEEK', requests_per_unit: 5 }, 'window: 5 per week'],
-    [{ unit: 'MONTH', requests_per_unit: 5 }, 'window: 5 per month'],
-    [{ unit: 'YEAR', requests_per_unit: 4294967295 }, 'window: 4294967295 per year'],
-    [{ unit: 'MINUTE' }, 'window: 0 per minute'],
-    [
-      { token_bucket: { max_tokens: 9, tokens_per_fill: { value: 3 }, fill_interval: { nanos: 1_500_000 } } },
-      'token bucket: 9 tokens, 3 every 1500us',
-    ],
-    [
-      { unit: 'DAY', requests_per_unit: 5, token_bucket: { max_tokens: 9, fill_interval: { seconds: 1 } } },
-      'token bucket: 9 tokens, 1 every 1s',
-    ],
-  ])('%j becomes %s', (rateLimit, rate) => {
-    const { policySet, errors, warnings } = load({
-      ...{ name: 'r', domain: 'd' },
-      descriptors: [{ key: 'k', rate_limit: rateLimit }],
-    });
-    expect({ errors, warnings }).toEqual({ errors: [], warnings: [] });
-    expect(describeRate(policySet.domains.get('d')?.rules[0]?.rate)).toBe(rate);
-  });
-});
 
 describe('an update', () => {
   const config = (name: string, domain: string) => ({ name, domain, descriptors: [] });

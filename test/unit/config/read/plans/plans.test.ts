@@ -84,12 +84,6 @@ describe('a table', () => {
     expect(rule?.phase).toEqual({ gracePeriodAtMicros: Infinity, activeAtMicros: Infinity });
   });
 
-  test('keeps the buckets of customers: their names do not depend on the values', () => {
-    const policy = withRows('tenant,plan,burst\nacme,gold,\nother,gold,4\n');
-    expect(policy.match(entries('tenant=acme')).keys).toEqual(['1:d6:tenant4:acme']);
-    expect(policy.match(entries('tenant=other')).keys).toEqual(['1:d6:tenant5:other']);
-  });
-
   test('applies to each field, and to each limit of a list by itself', () => {
     const policy = withRows(
       'tenant,calls,window,burst,slots,bulk\nacme,7,hour,3,5,2s\n',
@@ -179,33 +173,10 @@ test('a changed row blocks its customer at limits of one shared bucket, and free
 });
 
 describe('a cell without a value', () => {
-  const limits = [
-    ['requests_per_unit: { plan: n }, unit: minute', 'window: 3 per minute', 'window: 1 per minute'],
-    [
-      'requests_per_unit: { plan: n }, unit: minute, algorithm: token_bucket',
-      'token bucket: 3 tokens, 3 every 1m',
-      'token bucket: 1 token, 1 every 1m',
-    ],
-    [
-      'token_bucket: { max_tokens: 5, tokens_per_fill: { plan: n }, fill_interval: 1s }',
-      'token bucket: 5 tokens, 3 every 1s',
-      'token bucket: 5 tokens, 1 every 1s',
-    ],
-    [
-      'token_bucket: { max_tokens: { plan: n }, fill_interval: 1s }',
-      'token bucket: 3 tokens, 1 every 1s',
-      'token bucket: 1 token, 1 every 1s',
-    ],
-    [
-      'requests_per_unit: 2, unit: minute, algorithm: token_bucket, burst: { plan: n }',
-      'token bucket: 3 tokens, 2 every 1m',
-      'token bucket: 1 token, 2 every 1m',
-    ],
-    ['concurrency: { max: { plan: n } }', 'concurrency: 3 requests', 'concurrency: 1 request'],
-  ] as const;
-  const policyWith = (limit: string): string =>
+  // property/plans/cells.property.test.ts has the other kinds of limits.
+  const WITH_NUMBER =
     'domain: d\nplans: { by: tenant, from: rows.csv, default: free, define: { free: { n: 1 }, gold: { n: 3 } } }\n' +
-    `descriptors: [{ key: tenant, rate_limit: { ${limit} } }]\n`;
+    'descriptors: [{ key: tenant, rate_limit: { requests_per_unit: { plan: n }, unit: minute } }]\n';
   const nulls = ['', '~', 'null', 'Null', 'NULL'];
   const files = nulls.flatMap((text): readonly (readonly [string, string])[] => [
     ['rows.csv', `tenant,plan,n\nacme,gold,${text}\nother,${text},\n`],
@@ -221,12 +192,10 @@ describe('a cell without a value', () => {
     ['rows.jsonl', '{"tenant":"acme","plan":"gold","n":null}\n{"tenant":"other","plan":null}\n'],
     ['rows.json', '{ "acme": { "plan": "gold", "n": null }, "other": null }'],
   ] as const)('in %s is one that is empty or null: %j', (file, rows) => {
-    for (const [limit, ofGold, ofDefault] of limits) {
-      const policy = withRows(rows, policyWith(limit), file);
-      expect(policy.plans).toMatchObject({ rowCount: 2, refused: 0 });
-      expect(limitOf(policy, 'tenant=acme')).toBe(ofGold);
-      expect(limitOf(policy, 'tenant=other')).toBe(ofDefault);
-    }
+    const policy = withRows(rows, WITH_NUMBER, file);
+    expect(policy.plans).toMatchObject({ rowCount: 2, refused: 0 });
+    expect(limitOf(policy, 'tenant=acme')).toBe('window: 3 per minute');
+    expect(limitOf(policy, 'tenant=other')).toBe('window: 1 per minute');
   });
 
   test.each([
@@ -235,7 +204,7 @@ describe('a cell without a value', () => {
     ['rows.yaml', 'null: gold\nNULL: gold\n~: gold\n'],
     ['rows.json', '{ "null": "gold", "NULL": "gold", "~": "gold" }'],
   ])('does not concern the customers in %s, who can be called null', (file, rows) => {
-    const policy = withRows(rows, policyWith('requests_per_unit: { plan: n }, unit: minute'), file);
+    const policy = withRows(rows, WITH_NUMBER, file);
     for (const name of ['null', 'NULL', '~']) {
       expect(limitOf(policy, `tenant=${name}`)).toBe('window: 3 per minute');
     }
@@ -480,23 +449,14 @@ describe('a row that is invalid', () => {
 
 describe('a file that is invalid', () => {
   test.each([
-    ['', 'the file is empty'],
-    ['tenant,plan\n', 'the file has no rows'],
     ['tenant,brust\nacme,1\n', 'rows.csv:1:8: no limit uses the column "brust"; did you mean "burst"?'],
     ['tenant;plan\nacme;gold\n', 'separate the columns by commas'],
     ['plan,burst\ngold,1\n', 'the column "tenant" is missing'],
     ['tenant,plan,plan\na,gold,gold\n', 'two columns are named "plan"'],
-    ['tenant,plan\nacme,no\n', 'all rows of the file are invalid'],
   ])('%j', (rows, message) => {
     const { policy, tableFiles } = parse(POLICY, { 'rows.csv': rows });
     expect(policy).toBeUndefined();
     expect(tableFiles[0]?.errors.map(formatProblem).join('\n')).toContain(message);
-  });
-
-  test('is not UTF-8', () => {
-    const { policy, tableFiles } = parse(POLICY, { 'rows.csv': 'x' });
-    expect(policy).toBeUndefined();
-    expect(tableFiles[0]?.errors).toHaveLength(1);
   });
 });
 
