@@ -40,9 +40,12 @@ function readOptions(args: readonly string[]): Options | string {
   return { ms: seconds * 1000, list, parts };
 }
 
+/** Read once: after {@link pin}, the number counts only the core that this process may use. */
+const CORES = availableParallelism();
+
 /** Moves all threads of a process to a core. Returns false if this machine cannot do it. */
 function pin(pid: number, core: number): boolean {
-  if (availableParallelism() < 2) return false;
+  if (CORES < 2) return false;
   return spawnSync('taskset', ['-a', '-c', '-p', String(core), String(pid)]).status === 0;
 }
 
