@@ -1,5 +1,5 @@
 import { version } from '../assets.js';
-import { applyGcFlags } from '../server/gc-flags.js';
+import { tuneGarbageCollector } from '../server/gc-flags.js';
 import { nodeVersionNotes } from '../server/settings/notes/node-version.js';
 import { overlookedPolicies } from '../server/settings/policy-place.js';
 import { readSettings } from '../server/settings/read-settings.js';
@@ -18,7 +18,7 @@ export async function runServe(
   notes: readonly string[] = [],
 ): Promise<number> {
   if (io.worker) {
-    applyGcFlags();
+    tuneGarbageCollector();
     const { runWorker } = await import('../server/workers/worker.js');
     return (await runWorker()) ? EXIT.OK : EXIT.FAILED;
   }
@@ -55,7 +55,7 @@ export async function runServe(
   });
   let reload: (() => void) | undefined;
   // The server is imported only now, so that invalid settings are reported immediately.
-  applyGcFlags();
+  tuneGarbageCollector();
   const { startServer } = await import('../server/start.js');
   const started = await startServer(read.settings, {
     version: version(),

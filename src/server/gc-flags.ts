@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { isNodeOlderThan } from './settings/notes/node-version.js';
 
@@ -26,8 +28,34 @@ const GC_FLAGS_OF_NODE_22_TO_24 = [
   '--scavenger-max-new-space-capacity-mb=4',
 ];
 
-/** Sets the flags that keep pauses of the garbage collector short and the heap small. Call it early in the start. */
-export function applyGcFlags(): void {
+/** The lowest priority. Helper threads then run while the thread that decides requests does not need the core. */
+const HELPER_NICENESS = 19;
+/** Threads of this process, one folder each (proc_pid_task(5)). Only Linux has it. */
+const THREADS = '/proc/self/task';
+
+/**
+ * Lowers the priority of V8's four helper threads, which mark old objects and compile code. With one core, the kernel
+ * otherwise runs each of them for 4 ms before the thread that decides requests continues. On Linux, a priority belongs
+ * to a thread, and any thread may lower it (setpriority(2)). Before version 24, Node.js gives all of its threads the
+ * same name, so that the helpers keep their priority.
+ */
+function lowerHelperThreads(): void {
+  try {
+    for (const thread of readdirSync(THREADS)) {
+      const name = readFileSync(`${THREADS}/${thread}/comm`, 'latin1');
+      if (name === 'V8Worker\n') setPriority(Number(thread), HELPER_NICENESS);
+    }
+  } catch {
+    // Without /proc, or if a thread has just ended, the other threads keep their priority.
+  }
+}
+
+/**
+ * Keeps the pauses of the garbage collector and of its helper threads short, and the heap small. Call it early in the
+ * start.
+ */
+export function tuneGarbageCollector(): void {
+  lowerHelperThreads();
   for (const flag of GC_FLAGS) setFlagsFromString(flag);
   if (isNodeOlderThan(22, 0) || !isNodeOlderThan(25, 0)) return;
   for (const flag of GC_FLAGS_OF_NODE_22_TO_24) setFlagsFromString(flag);
