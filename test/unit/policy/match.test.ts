@@ -9,40 +9,6 @@ function pathOf(policy: ReturnType<typeof policyOf>, ...texts: string[]): string
   return policy.match(entries(...texts)).rules[0]?.path ?? '-';
 }
 
-describe('order at a level', () => {
-  const policy = policyOf(`
-domain: d
-descriptors:
-  - { key: k, ${ANY} }
-  - { key: k, value: "a*", ${ANY} }
-  - { key: k, value: "*b", ${ANY} }
-  - { key: k, value: ab, ${ANY} }
-  - { key: exact, value: x, ${ANY} }
-  - { key: all, value: "*", ${ANY} }
-  - { key: exempt, ${ANY} }
-  - { key: exempt, value: friend }
-`);
-
-  test.each([
-    ['k=ab', 'k=ab'],
-    ['k=axb', 'k=a*'],
-    ['k=xb', 'k=*b'],
-    ['k=x', 'k'],
-    ['k=', 'k'],
-    ['k', 'k'],
-    ['exact=x', 'exact=x'],
-    ['exact=y', '-'],
-    ['all=', 'all=*'],
-    ['all=x', 'all=*'],
-    ['other=x', '-'],
-    ['K=ab', '-'],
-    ['exempt=foe', 'exempt'],
-    ['exempt=friend', '-'],
-  ])('%s matches %s', (entry, path) => {
-    expect(pathOf(policy, entry)).toBe(path);
-  });
-});
-
 describe('depth', () => {
   const policy = policyOf(`
 domain: d
@@ -121,14 +87,5 @@ descriptors:
     expect(at(anyTime, 'node=1', 'own=1')).toBe('active');
     expect(at(anyTime, 'node=1', 'no_rule=1')).toBe('active');
     expect(at(anyTime, 'unknown=1')).toBe('monitoring');
-  });
-
-  test('the rule has the phase of its node', () => {
-    const match = policy.match(entries('node=1', 'own=1'));
-    expect(match.rules[0]?.phase).toEqual(fixedPhase('active'));
-  });
-
-  test('the default phase is active', () => {
-    expect(policyOf('domain: d\n').phase).toEqual(fixedPhase('active'));
   });
 });

@@ -4,7 +4,7 @@ import { policyItems } from '../../../../src/config/threads/policy-transfer.js';
 import type { WindowRate } from '../../../../src/limiter/fixed-window.js';
 import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { entries, policyOf, setOf } from '../../../support/policy/policies.js';
+import { policyOf, setOf } from '../../../support/policy/policies.js';
 import { transferredPolicies } from '../../../support/policy/transferred-policies.js';
 
 /** Transfers policies, except for known ones, which the receiver has in `inEffect`. */
@@ -17,47 +17,6 @@ function across(
 }
 
 describe('policies that are transferred to another process', () => {
-  test('match alike: tables, path patterns, wildcards, shared levels, schedules', () => {
-    const digest = '2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b';
-    const before = policyOf(`
-domain: d
-response_headers: [x-ratelimit]
-denied_response: { body: no more, content_type: text/html }
-decision_metadata: true
-on_store_failure: { local: 0.25 }
-phase: { grace_period: 2026-01-01T00:00:00Z }
-derive:
-  - { entry: tenant, from: [api_key], sha256: { ${digest}: acme } }
-  - entry: group
-    from: [method, path]
-    rules: [{ method: GET, path: "/a/{b,c}/**", value: reads }, { value: other }]
-descriptors:
-  - key: tenant
-    descriptors:
-      - { key: group, value: reads, rate_limit: { name: r, unit: day, requests_per_unit: 9, response_headers: [ratelimit], denied_response: problem+json } }
-      - { key: group, value: "o*", share_threshold: true, rate_limit: { replaces: [{ name: r }], unit: second, requests_per_unit: 5 } }
-  - { key: plain, value: x, phase: monitoring, rate_limit: { token_bucket: { max_tokens: 3, tokens_per_fill: 7, fill_interval: 1s } } }
-`);
-    const after = across(setOf(before)).domains.get('d') as CompiledPolicy;
-    const asked = [
-      ['api_key=secret', 'method=GET', 'path=/a/b/1'],
-      ['api_key=other', 'method=POST', 'path=/a/b/1'],
-      ['plain=x'],
-      ['plain=y'],
-      [],
-    ];
-    for (const texts of asked)
-      expect(after.match(entries(...texts))).toEqual(before.match(entries(...texts)));
-    expect(after.rules).toEqual(before.rules);
-    expect(after.match(entries('plain=x')).rules[0]).toBe(after.rules[2]);
-    expect(after.responseHeaders).toEqual(before.responseHeaders);
-    expect(after.deniedResponse).toEqual({ preset: 'none', body: 'no more', contentType: 'text/html' });
-    expect(after.decisionMetadata).toBe(true);
-    expect(after.rules[0]?.responseHeaders).toMatchObject({ rateLimit: true, xRateLimit: false });
-    expect(after.rules[0]?.deniedResponse?.preset).toBe('problem+json');
-    expect([...after.secretKeys]).toEqual(['api_key']);
-  });
-
   test('have the same windows, calendars and debts, and share equal objects', () => {
     const limit = 'unit: day, requests_per_unit: 250';
     const before = policyOf(`
@@ -83,22 +42,6 @@ descriptors:
     const [rate] = after.rules.map((rule) => rule.rate as WindowRate);
     // 31 March 2024 has 23 hours.
     expect((rate as WindowRate).endOf((rate as WindowRate).startOf(day))).toBe(1_711_922_400_000_000);
-  });
-
-  test('are in file order, for any order of keys', () => {
-    const rule = 'rate_limit: { unit: second, requests_per_unit: 1 }';
-    const before = policyOf(`
-domain: d
-descriptors:
-  - { key: a, value: x, ${rule} }
-  - { key: b, ${rule}, descriptors: [{ key: c, value: "1*", ${rule} }, { key: c, value: "*1", ${rule} }] }
-  - { key: a, value: "y*", ${rule} }
-`);
-    const set = setOf(before);
-    const after = across(set);
-    expect(dumpTree(after, 0)).toBe(dumpTree(set, 0));
-    expect(after.domains.get('d')?.rules).toEqual(before.rules);
-    expect(after.version).toBe('v');
   });
 
   test('with a large table and many rules are complete', () => {
