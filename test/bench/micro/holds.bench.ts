@@ -1,34 +1,30 @@
 /*
- * Holds: a start or settlement in the memory store, compared with a take from a token bucket; the memory of a hold.
- * Other cases measure the longest pause while 100,000 holds of one bucket expire. To run it: `node
+ * Holds: the memory of a hold, and the longest pause while 100,000 holds of one bucket expire. To run it: `node
  * build/test/bench/micro/holds.bench.js [part of a name …]`.
  */
 
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
 import { HOLD_ID_DIGITS, MAX_SLOTS_PER_ITEM } from '../../../src/limiter/holds/hold.js';
-import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { turn } from '../../../src/runtime/turns.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { holdsKey, redisKey } from '../../../src/storage/redis/redis-key.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
-import { holdItem, settlementItem } from '../../support/limiter/hold-items.js';
+import { holdItem } from '../../support/limiter/hold-items.js';
 import { MEMORY, REDIS } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { SingleRedisStore } from '../../support/redis/single-stores.js';
-import { type Measurement, type MicroCase, QUICK, runCases } from './measure.js';
+import { type Measurement, QUICK, runCases } from './measure.js';
 
 const BUCKET = tokenBucketRate(4_000_000_000, 1_000_000, 1_000_000, 0, Infinity);
 const SLOTS = concurrencyRate(4_000_000_000);
 const COUNT = QUICK ? 10_000 : 100_000;
-/** Number of holds that exist at the same time in the cases of single decisions. */
-const HELD = 4000;
 
 const KEYS = Array.from(
   { length: 1000 },
@@ -37,36 +33,6 @@ const KEYS = Array.from(
 
 const newId = () => randomBytes(HOLD_ID_DIGITS / 2).toString('hex');
 const newStore = (maxBytes = MEMORY.maxBytes) => new MemoryStore({ ...MEMORY, maxBytes, clock: systemClock });
-
-function takes(): (call: number) => void {
-  const store = newStore();
-  const items = KEYS.map((key) => [takeItem(key, BUCKET)]);
-  return (call) => store.take(items[call % items.length] as TakeItem[]);
-}
-
-/** A start in each second call, and the settlement of an earlier start in the others. The requests exist before. */
-function startsAndSettlements(rate: Rate): MicroCase {
-  return () => {
-    const store = newStore();
-    const starts = Array.from({ length: 2 * HELD }, (_, i) => [
-      holdItem(KEYS[i % KEYS.length] as string, rate, { id: newId() }),
-    ]);
-    const settlements = new Array<TakeItem[]>(starts.length);
-    const start = (at: number): void => {
-      const items = starts[at] as TakeItem[];
-      const [outcome] = store.take(items);
-      if (rate.kind !== 'concurrency' || settlements[at] === undefined)
-        settlements[at] = [settlementItem(items[0] as TakeItem, outcome as TakeOutcome)];
-    };
-    for (let at = 0; at < HELD; at++) start(at);
-    let oldest = 0;
-    let next = HELD;
-    return (call) => {
-      if (call % 2 === 0) start(next++ % starts.length);
-      else store.take(settlements[oldest++ % starts.length] as TakeItem[]);
-    };
-  };
-}
 
 function measureBytes(): Measurement[] {
   const store = newStore(4_000_000_000);
@@ -162,9 +128,6 @@ async function measureExpiryInRedis(): Promise<Measurement[]> {
 }
 
 runCases(__filename, {
-  'take from a token bucket': takes,
-  'start or settlement of a concurrent request': startsAndSettlements(SLOTS),
-  'start or settlement of a reservation': startsAndSettlements(BUCKET),
   'memory of a hold': { measure: measureBytes },
   '100,000 holds expire in memory': { measure: measureExpiryInMemory },
   '100,000 holds expire in Redis': { measure: measureExpiryInRedis },

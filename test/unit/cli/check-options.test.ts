@@ -123,7 +123,6 @@ describe('parseCheckArguments', () => {
 
   test.each([
     [[], /at least one entry/],
-    [['acme'], /"acme" is not an entry/],
     [['=acme'], /"=acme" is not an entry/],
     [['a=1', '+'], /write at least one/],
     [['+', 'a=1'], /write at least one/],
@@ -131,10 +130,8 @@ describe('parseCheckArguments', () => {
     [['--count', '1.5', 'a=b'], /--count "1.5"/],
     [['--concurrency', 'all', 'a=b'], /--concurrency "all"/],
     [['--hits', '4294967296', 'a=b'], /--hits "4294967296" is not a whole number from 0 to 4294967295/],
-    [['--timeout', '5', 'a=b'], /--timeout "5" is not a duration/],
     [['--timeout', '0s', 'a=b'], /--timeout "0s"/],
     [['--timeout', '2h', 'a=b'], /--timeout "2h"/],
-    [['--address', 'localhost', 'a=b'], /--address "localhost" is not of the form host:port/],
     [['--address', '::1:8081', 'a=b'], /in brackets/],
     [['--address', 'h:0', 'a=b'], /--address/],
     [['--address', 'h:65536', 'a=b'], /--address/],

@@ -65,12 +65,6 @@ latency  p50 100.00 ms, p99 198.00 ms
 `);
   });
 
-  test('has only counts without an answer', () => {
-    expect(checkTable(nothing, false)).toBe(
-      'OK                  0\nOVER_LIMIT          0\nUNAVAILABLE         1\n',
-    );
-  });
-
   test('explains the time of a status', () => {
     const limit = { name: '', requestsPerUnit: 5, unit: LIMIT_UNIT.unknown };
     const words = (hits: number, code: Code, currentLimit?: typeof limit): string | undefined => {

@@ -3,27 +3,12 @@ import { listenError } from '../../../src/server/start-error.js';
 
 test.each([
   [
-    'EADDRINUSE',
-    '127.0.0.1:8081',
-    'the port is already in use; stop the process that uses the port, or choose another port',
-  ],
-  [
     'EACCES',
     '127.0.0.1:80',
     'the user that runs weir has no permission to listen on this port; choose a port above 1023',
   ],
-  [
-    'EADDRNOTAVAIL',
-    '10.1.1.1:80',
-    /^this machine does not have this address; choose an address of this machine, /,
-  ],
   ['ENOTFOUND', 'weir.invalid:80', /^the host name is unknown; choose an address of this machine, /],
   ['EADDRINUSE', 'unix:/run/a', /^another process listens on this path, .*; choose another path$/],
-  [
-    'EACCES',
-    'unix:/run/a',
-    /^the directory does not exist, or .*; create the directory, .* or choose another path$/,
-  ],
   ['EOTHER', '127.0.0.1:8081', 'what the system says'],
 ])(
   '%s at %s: the address, the variables that choose it, the reason and the remedy',

@@ -142,12 +142,6 @@ describe('a domain that no policy has', () => {
       [{ domain, count: 4 }, 'more requests with this unknown domain were allowed'],
     ]);
   });
-
-  test('is quoted for a shell, whatever it contains', () => {
-    const { lines, observer } = open();
-    observer.unknownDomain('a\n{"level":"error"}', 1);
-    expect(lines[0]?.[0]).toEqual({ domain: '$\'a\\U0000000a{"level":"error"}\'' });
-  });
 });
 
 describe('the number of lines is bounded for any requests', () => {

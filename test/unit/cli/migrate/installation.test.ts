@@ -339,7 +339,6 @@ test.each<[string, Texts, RegExp]>([
 });
 
 test.each([
-  ['Limitador', '- { namespace: shop, max_value: 10, seconds: 60 }\n'],
   ['Limitador', 'apiVersion: limitador.kuadrant.io/v1alpha1\nkind: Limitador\nspec: { limits: [] }\n'],
   ['Emissary', 'apiVersion: getambassador.io/v3alpha1\nkind: RateLimit\nspec: { domain: a, limits: [] }\n'],
   ['Gloo', 'apiVersion: ratelimit.solo.io/v1alpha1\nkind: RateLimitConfig\nspec: { raw: {} }\n'],

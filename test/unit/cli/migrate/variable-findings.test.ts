@@ -118,14 +118,6 @@ test('variables of OpenTelemetry have the same meaning if tracing is on', () => 
 describe('needs a decision', () => {
   test.each([
     [{ REDIS_TYPE: 'CLUSTERED' }, /^REDIS_TYPE: "CLUSTERED" is not/],
-    [{ REDIS_TYPE: 'sentinel', REDIS_URL: 'a:1,b:2' }, /^REDIS_URL, REDIS_TYPE: .* name of the master/],
-    [{ BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir does not support memcache/],
-    [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'CREATE' }, /^REDIS_POOL_ON_EMPTY_BEHAVIOR: /],
-    [
-      { REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
-      /^REDIS_AWS_IAM_AUTH: .*set REDIS_AUTH_FILE to a file/,
-    ],
-    [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
     [
       { USE_PROMETHEUS: 'true', USE_STATSD: 'true' },
       /^USE_STATSD, USE_PROMETHEUS: several metrics targets are enabled\. envoyproxy\/ratelimit accepts only one/,
@@ -136,10 +128,6 @@ describe('needs a decision', () => {
       /^REDIS_URL: the value looks like the address of twemproxy .* does not support such a proxy/,
     ],
     [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: the value contains a Redis/],
-    [
-      { REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis:1' },
-      /^REDIS_PERSECOND_TIMEOUT: this variable is not set/,
-    ],
   ])('%j', (variables, expected) => {
     const lines = decide(variables);
     expect(lines).toEqual([expect.stringMatching(expected)]);
