@@ -1,7 +1,12 @@
-import { AbstractConnector, Redis } from 'ioredis';
+import { AbstractConnector, Redis, ReplyError, SentinelConnector } from 'ioredis';
 
-export type { RedisOptions } from 'ioredis';
-export { AbstractConnector, Redis };
+export type { Command, RedisOptions } from 'ioredis';
+export { AbstractConnector, Redis, SentinelConnector };
+
+/** An error that Redis replied. ioredis declares this class without a type. */
+const RepliedError: new () => Error = ReplyError;
+
+export { RepliedError as ReplyError };
 
 /** Number of property loads after which V8 has surely noticed how a prototype is used; ten suffice on Node.js 24. */
 const LOADS = 1000;

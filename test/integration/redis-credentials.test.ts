@@ -14,6 +14,7 @@ import { startProcess } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { byClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { settingsOf } from '../support/weir/settings.js';
@@ -95,7 +96,12 @@ describe('a file', () => {
   test('with a wrong password and then the right one logs in', async () => {
     await user('weir', '>s3cret');
     const store = open({ REDIS_AUTH_FILE: print('weir:s3cret-old') });
-    await logged(/refuses the login: correct the .* in the file specified in REDIS_AUTH_FILE;/);
+    await logged(
+      byClient({
+        own: /refuses the login: correct the .* in the file specified in REDIS_AUTH_FILE;/,
+        ioredis: /it refuses the login; check .*REDIS_AUTH_FILE/,
+      }),
+    );
     expect(store.everReached).toBe(false);
     print('weir:s3cret');
     await expectDecided(store);
@@ -114,7 +120,7 @@ describe('a file', () => {
     expect(await users()).toEqual(['weir']);
   });
 
-  test('whose password rotates twice is followed under load, and no call fails', async () => {
+  test('whose password rotates twice is followed under load, and at most calls in flight fail', async () => {
     await user('weir', '>s3cret0');
     const policy =
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: year, requests_per_unit: 100000000 } }]';
@@ -149,7 +155,10 @@ describe('a file', () => {
     }
     over = true;
     await load;
-    expect([...codes.keys()]).toEqual([`code ${CODE.OK}`]);
+    const failed = 'status 14 rate limit store unavailable';
+    expect([`code ${CODE.OK}`, failed]).toEqual(expect.arrayContaining([...codes.keys()]));
+    // Redis may have run calls in flight when it closed the two connections; only the own client sends them again.
+    expect(codes.get(failed) ?? 0).toBeLessThanOrEqual(byClient({ own: 0, ioredis: 8 }));
     expect(await users()).toEqual(['weir']);
     expect(JSON.stringify(server.log())).not.toContain('s3cret');
   });
@@ -195,8 +204,14 @@ describe('a file', () => {
     const store = open({ REDIS_AUTH_FILE: file });
     await expectDecided(store);
     folder.write('password', 'weir:s3cret-wrong');
+    const own =
+      /^warn: Redis .* refuses the new login: correct .* file specified in REDIS_AUTH_FILE.*; the connection keeps/;
     await logged(
-      /^warn: Redis .* refuses the new login: correct .* file specified in REDIS_AUTH_FILE.*; the connection keeps/,
+      byClient({
+        own,
+        ioredis:
+          /^warn: Redis .* refuses the new login, and the connection keeps the previous login: .*REDIS_AUTH_FILE/,
+      }),
     );
     folder.write('password', 'weir:s3cret-worse');
     await waitFor('another refusal', () => faults.filter((fault) => fault === 'wrongpass').length === 2);

@@ -12,6 +12,7 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { byClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { settingsOf } from '../support/weir/settings.js';
@@ -69,8 +70,14 @@ describe('passwords', () => {
   test('a wrong password makes the store unavailable, and is in no log line', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://:wr0ng@127.0.0.1:${redis.port}`);
+    const own =
+      /^error: Redis redis:\/\/127.*:\d+ refuses the login: correct the user or the password in REDIS_URL \(WRONG/;
     await expectUnavailable(
-      /^error: Redis redis:\/\/127.*:\d+ refuses the login: correct the user or the password in REDIS_URL \(WRONG/,
+      byClient({
+        own,
+        ioredis:
+          /^error: Redis redis:\/\/127.*: it refuses the login; check .* the login in REDIS_URL \(WRONGPASS/,
+      }),
     );
     expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);
     // Retries log nothing new.
@@ -80,14 +87,19 @@ describe('passwords', () => {
   test('a password that Redis repeats because its AUTH has another name is in no log line', async () => {
     redis = await startRedis({ args: ['--rename-command', 'AUTH', 'ANOTHER'] });
     open(`redis://weir:s3cret@127.0.0.1:${redis.port}`);
-    await expectUnavailable(/does not support AUTH; .* correct REDIS_URL \(ERR unknown command 'auth'\)$/);
+    await expectUnavailable(/ REDIS_URL.* \(ERR unknown command 'auth'\)$/);
     expect(log.join('\n')).not.toContain('s3cret');
   });
 
   test('a missing password makes the store unavailable', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://127.0.0.1:${redis.port}`);
-    await expectUnavailable(/requires a login: set REDIS_AUTH to the password or user:password, .*\(NOAUTH/);
+    await expectUnavailable(
+      byClient({
+        own: /requires a login: set REDIS_AUTH to the password or user:password, .*\(NOAUTH/,
+        ioredis: /it refuses the login; check REDIS_AUTH, .*\(NOAUTH/,
+      }),
+    );
   });
 
   test.each<[given: Record<string, string>, words: string]>([
@@ -96,7 +108,10 @@ describe('passwords', () => {
     [{ REDIS_PERSECOND_AUTH: 'wr0ng' }, 'password in REDIS_PERSECOND_AUTH; weir reads'],
     [{ REDIS_PERSECOND_URL: 'wr0ng' }, 'password in REDIS_PERSECOND_URL ('],
     [{ REDIS_PERSECOND: 'true' }, 'requires a login: set REDIS_PERSECOND_AUTH to the password'],
-  ])('the log line names the variable with the wrong password: %j', async (given, words) => {
+  ])('the log line names the variable with the wrong password: %j', async (given, ownWords) => {
+    const variable = ownWords.includes('PERSECOND') ? 'REDIS_PERSECOND_AUTH' : 'REDIS_AUTH';
+    const ioredisWords = `it refuses the login; check ${variable}`;
+    const words = byClient({ own: ownWords, ioredis: ioredisWords });
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     const address = `127.0.0.1:${redis.port}`;
     const environment: Record<string, string> = {
@@ -125,7 +140,10 @@ describe('passwords', () => {
     await admin.acl('SETUSER', 'weir', 'on', '>pw', '~weir:1:*', '-@all');
     open(`redis://weir:pw@127.0.0.1:${redis.port}`);
     await expectUnavailable(
-      /does not grant the user in REDIS_URL the permissions .*: run ACL SETUSER for .* \+evalsha .* \(NOPERM/,
+      byClient({
+        own: /does not grant the user in REDIS_URL the permissions .*: run ACL SETUSER for .* \+evalsha .* \(NOPERM/,
+        ioredis: /it refuses a command; check the permissions of the user \(NOPERM/,
+      }),
     );
     admin.disconnect();
   });
@@ -212,7 +230,10 @@ describe('TLS', () => {
     const { url } = await startTls();
     open(url);
     await expectUnavailable(
-      /certificate is unknown; set REDIS_TLS_CACERT to the file with the issuer's certificate \(self-signed/,
+      byClient({
+        own: /certificate is unknown; set REDIS_TLS_CACERT to the file with the issuer's certificate \(self-signed/,
+        ioredis: / check REDIS_TLS and the certificates \(self-signed/,
+      }),
     );
     await store!.close();
     open(url, { tls: { rejectUnauthorized: false } });
@@ -223,7 +244,10 @@ describe('TLS', () => {
     const { url, ca } = await startTls();
     open(url, { tls: { ca, servername: 'redis.example' } });
     await expectUnavailable(
-      /certificate is for another name; .* REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true \(.*altnames/,
+      byClient({
+        own: /certificate is for another name; .* REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true \(.*altnames/,
+        ioredis: / check REDIS_TLS and the certificates \(.*altnames/,
+      }),
     );
   });
 
@@ -236,18 +260,30 @@ describe('TLS', () => {
       redis = await startRedis({ args });
       open(`rediss://:s3cret@127.0.0.1:${redis.port}`);
       await expectUnavailable(
-        /; if Redis does not use TLS, use redis:\/\/ in REDIS_URL, and unset REDIS_TLS$/,
+        byClient({
+          own: /; if Redis does not use TLS, use redis:\/\/ in REDIS_URL, and unset REDIS_TLS$/,
+          ioredis: / REDIS_TLS/,
+        }),
       );
       // Whatever the reason, such as ETIMEDOUT, the log names the setting.
-      for (const line of log) expect(line).toMatch(/; if Redis does not use TLS, use redis:/);
+      for (const line of log)
+        expect(line).toMatch(
+          byClient({ own: /; if Redis does not use TLS, use redis:/, ioredis: / REDIS_TLS/ }),
+        );
     }
   });
 
   test('in clear text with a Redis that uses TLS, the store is unavailable', async () => {
     const { url } = await startTls();
     open(url.replace('rediss:', 'redis:'));
-    await expectUnavailable(/; if Redis uses TLS, use rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/);
-    for (const line of log) expect(line).toMatch(/; if Redis uses TLS, use rediss:/);
+    await expectUnavailable(
+      byClient({
+        own: /; if Redis uses TLS, use rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/,
+        ioredis: / REDIS_TLS/,
+      }),
+    );
+    for (const line of log)
+      expect(line).toMatch(byClient({ own: /; if Redis uses TLS, use rediss:/, ioredis: / REDIS_TLS/ }));
   });
 
   test('unusable settings are an error at the start', () => {

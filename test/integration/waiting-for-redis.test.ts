@@ -18,8 +18,10 @@ import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
+import { byClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
+import { testOnlyWith } from '../support/redis/test-only-with.js';
 import { startWeir } from '../support/weir/weir.js';
 
 let redis: RedisServer;
@@ -156,21 +158,26 @@ describe('at the start', () => {
 });
 
 describe('a lost connection', () => {
-  test('sends unanswered takes once more on the next connection', async () => {
-    open();
-    await store!.reached;
-    proxy.pause('replies');
-    const calls = [take('a'), take('a'), take('b', { hits: 0 })];
-    await waitFor('the call to be sent', () => store!.calls === 1);
-    await waitFor('Redis to have done it', async () => (await tokensLeft('a')) === 98);
-    proxy.disconnect();
-    proxy.resume();
-    expect((await Promise.all(calls)).map(reason)).toEqual(['decided', 'decided', 'decided']);
-    expect(store!.calls).toBe(2);
-    // Redis had executed the first take, too: that takes too much, but allows nothing above the limit.
-    expect(await remaining('a')).toBe(96);
-    expect(faults).toEqual(['lost']);
-  });
+  testOnlyWith(
+    'own',
+    'no call that may have run is repeated',
+    'sends unanswered takes once more on the next connection',
+    async () => {
+      open();
+      await store!.reached;
+      proxy.pause('replies');
+      const calls = [take('a'), take('a'), take('b', { hits: 0 })];
+      await waitFor('the call to be sent', () => store!.calls === 1);
+      await waitFor('Redis to have done it', async () => (await tokensLeft('a')) === 98);
+      proxy.disconnect();
+      proxy.resume();
+      expect((await Promise.all(calls)).map(reason)).toEqual(['decided', 'decided', 'decided']);
+      expect(store!.calls).toBe(2);
+      // Redis had executed the first take, too: that takes too much, but allows nothing above the limit.
+      expect(await remaining('a')).toBe(96);
+      expect(faults).toEqual(['lost']);
+    },
+  );
 
   test('does not send what a request gives back on another connection, even if it had to wait', async () => {
     open();
@@ -192,12 +199,12 @@ describe('a lost connection', () => {
     proxy.disconnect();
     proxy.resume();
     expect(await given).toBe('failed');
-    expect(reason(await busy)).toBe('decided');
+    expect(reason(await busy)).toBe(byClient({ own: 'decided', ioredis: 'disconnected' }));
     expect(await remaining('k0')).toBe(90);
     expect(store!.inFlight).toBe(0);
   });
 
-  test('sends a call only once more', async () => {
+  testOnlyWith('own', 'no call that may have run is repeated', 'sends a call only once more', async () => {
     open();
     await store!.reached;
     proxy.pause('requests');
@@ -276,11 +283,16 @@ describe('a Redis that refuses everything', () => {
     expect(reason(await take('a'))).toBe('rejected');
     expect(store!.connected).toBe(false);
     expect(take('a')).toMatchObject({ reason: 'breaker_open' });
-    expect(log.at(-1)).toMatch(/restart the replicas, or lower min-replicas-to-write \(NOREPL/);
+    expect(log.at(-1)).toMatch(
+      byClient({
+        own: /restart the replicas, or lower min-replicas-to-write \(NOREPL/,
+        ioredis: /it accepts no writes at the moment; check its log \(NOREPL/,
+      }),
+    );
     await admin.config('SET', 'min-replicas-to-write', '0');
     await waitFor('the return', () => store!.connected);
     expect(reason(await take('a'))).toBe('decided');
-    expect(new Set(faults)).toEqual(new Set(['noreplicas']));
+    expect(new Set(faults)).toEqual(new Set([byClient({ own: 'noreplicas', ioredis: 'loading' })]));
     admin.disconnect();
   });
 });

@@ -42,6 +42,8 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
   return {
     address,
     tls,
+    client: settings.redisClient,
+    sentinelLogin: parseLogin(sentinelAuth),
     finder:
       sentinel &&
       (() => new SentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix })),

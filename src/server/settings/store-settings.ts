@@ -124,6 +124,15 @@ export const STORE_SETTINGS = {
     help: 'Exit with code 1 if weir cannot reach Redis within this time after the start. 0: never.',
     reference: { default: '0' },
   },
+  redisClient: {
+    name: 'REDIS_CLIENT',
+    effectiveWhen: ['redis'],
+    type: 'redis_client',
+    default: 'own',
+    help:
+      "Client library for Redis: `own` is weir's own, and `ioredis` is the one that replaces it. Available while " +
+      'both exist; will be removed together with the own client.',
+  },
   redisMaxInFlight: {
     name: 'REDIS_MAX_IN_FLIGHT',
     effectiveWhen: ['redis'],

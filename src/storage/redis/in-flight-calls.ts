@@ -4,8 +4,7 @@ import { ignore } from '../../runtime/ignore.js';
 import { LinkedList } from '../../runtime/linked-list.js';
 import type { Shard } from '../sharded/shard.js';
 import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redirect.js';
-import type { SendCommand } from './connection/connection-options.js';
-import type { RedisConnection } from './connection/redis-connection.js';
+import type { SendCommand, StoreConnection } from './connection/connection-options.js';
 import { isAnswer, RedisReplyError } from './connection/redis-error.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
@@ -33,7 +32,7 @@ const REDIS_BUSY = new StorageError('full', 'Redis was busy with other requests'
 export interface InFlightCallsOptions {
   readonly scripts: ScriptCalls;
   readonly time: RedisTime;
-  readonly connection: () => RedisConnection;
+  readonly connection: () => StoreConnection;
   /** Returns the current epoch, see {@link Shard}. */
   readonly connectionEpoch: () => unknown;
   readonly timeoutMicros: number;
@@ -104,6 +103,7 @@ export class InFlightCalls {
       this.fail(batch, 'disconnected', OTHER_CONNECTION);
     else if (connection.inReconnectGrace) this.#held.add(batch);
     else if (!connection.up) this.fail(batch, connection.downReason, 'Redis became unavailable');
+    else if (!connection.hasRoom) this.#held.add(batch);
     else if (batch.isBulk && this.#bulkItems >= MAX_BULK_ITEMS_IN_FLIGHT) this.#held.add(batch);
     else this.#send(batch);
   }
@@ -121,6 +121,7 @@ export class InFlightCalls {
   /** Sends the calls that wait, as far as they need not wait any longer. */
   submitHeld(): void {
     for (const batch of this.#held) {
+      if (!this.#options.connection().hasRoom) return;
       this.#held.delete(batch);
       if (batch.hasPending) this.submit(batch);
       else this.#end(batch);

@@ -7,12 +7,13 @@ import { Signal } from '../../runtime/signal.js';
 import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded/shard.js';
 import type { BatchKeys } from './call-buckets.js';
-import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
+import type { ConnectionCounts, SendCommand, StoreConnection } from './connection/connection-options.js';
 import { expectSingleServer } from './connection/expect-server.js';
 import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import { InFlightCalls } from './in-flight-calls.js';
+import { RedisNode } from './node/redis-node.js';
 import { MAX_ORDINARY_ITEMS, OpenBatches } from './open-batches.js';
 import { PROBE, probeRedis } from './probe.js';
 import type { RedisBuckets, RedisNodeState } from './redis-buckets.js';
@@ -42,7 +43,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private readonly countDeniedHits: boolean;
   private readonly keys: RedisKeys;
   private readonly scripts: ScriptCalls;
-  private readonly connection: RedisConnection;
+  private readonly connection: StoreConnection;
   private readonly upSignal = new Signal();
   private readonly downSignal = new Signal<string>();
   readonly onUp = this.upSignal.add;
@@ -86,7 +87,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       },
       redirect: options.redirect,
     });
-    this.connection = new RedisConnection(options, {
+    const Connection = options.client === 'ioredis' ? RedisNode : RedisConnection;
+    this.connection = new Connection(options, {
       check: async (send) => {
         if (options.probeTag === undefined) await expectSingleServer(send, options.keyPrefix);
       },

@@ -33,7 +33,7 @@ const NODE_LINES_MS = 60_000;
 
 /** Faults of a node after which another node may serve its slots. */
 const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
-  ...(['cluster', 'cluster_down', 'readonly', 'masterdown'] as const),
+  ...(['cluster', 'cluster_down', 'moved', 'readonly', 'masterdown'] as const),
   ...(['refused', 'unknown_host', 'no_answer', 'lost'] as const),
 ]);
 

@@ -4,6 +4,7 @@ import type { LoginSource } from './login-source.js';
 import type { RedisSettingNames } from './outage.js';
 import type { RedisAddress } from './redis-address.js';
 import type { RedisFinder } from './redis-finder.js';
+import type { RedisLogin } from './redis-login.js';
 import type { ReplyBound } from './reply-bound.js';
 
 /** TLS settings of a Redis connection, as in node:tls. Certificates and keys are in PEM format. */
@@ -32,6 +33,9 @@ export interface RetryPauses {
   readonly maxMs: number;
 }
 
+/** Implementations of {@link StoreConnection}: weir's own RedisConnection, and RedisNode with ioredis. */
+export type RedisClient = 'own' | 'ioredis';
+
 /** Settings of one Redis server, passed unchanged from the store to its connection and to {@link RedisLink}. */
 export interface RedisServerOptions {
   readonly address: RedisAddress;
@@ -39,7 +43,11 @@ export interface RedisServerOptions {
   readonly tls?: RedisTlsOptions | undefined;
   /** Source of the login, instead of `address`; closed with the connection. */
   readonly login?: LoginSource | undefined;
-  /** Creates the finder of the server, instead of `address`. */
+  /** Client library; default `own`. */
+  readonly client?: RedisClient | undefined;
+  /** Login of the Sentinels themselves, for the client `ioredis`. */
+  readonly sentinelLogin?: RedisLogin | undefined;
+  /** Creates the finder of the server, instead of `address`; for the client `own`. */
   readonly finder?: (() => RedisFinder) | undefined;
   /** Names of these settings in the log; by default the variables of the main Redis. */
   readonly names?: RedisSettingNames | undefined;
@@ -70,6 +78,29 @@ export interface ConnectionCounts {
   /** Number of connections since start, including closed ones. */
   readonly opened: number;
   readonly closed: number;
+}
+
+/** One connection to one Redis, which reconnects until it is closed. */
+export interface StoreConnection {
+  /** Whether calls can be sent. */
+  readonly up: boolean;
+  /** Whether calls may wait because Redis may be available soon. */
+  readonly inReconnectGrace: boolean;
+  /** The reason why calls cannot be sent now. */
+  readonly downReason: 'breaker_open' | 'disconnected';
+  /** Whether the memory of unanswered commands allows another call. */
+  readonly hasRoom: boolean;
+  /** Connections after login since start; at most one is open. */
+  readonly connections: ConnectionCounts;
+  readonly send: SendCommand;
+  /** Records an answered call. */
+  noteSuccess(): void;
+  /** Records a failed call. */
+  noteFailure(error: Error): void;
+  /** Records that Redis has not replied to any call for a while. */
+  noteSilence(micros: number): void;
+  /** Closes the connection permanently. */
+  close(): void;
 }
 
 /** Events of a connection, and its probe. */

@@ -12,6 +12,7 @@ import {
   type RedisLog,
   type RedisServerOptions,
   type SendCommand,
+  type StoreConnection,
 } from './connection-options.js';
 import { expectMaster } from './expect-server.js';
 import { Outage } from './outage.js';
@@ -48,7 +49,8 @@ const RECONNECT_GRACE_MS = 1000;
  * While the connection is down, calls may wait during the reconnect grace. The grace starts with the first attempt to
  * connect, when Redis is lost, and when another Redis is announced. It ends with the next attempt.
  */
-export class RedisConnection {
+export class RedisConnection implements StoreConnection {
+  readonly hasRoom = true;
   private readonly options: RedisServerOptions;
   private readonly events: RedisConnectionEvents;
   private readonly link: RedisLink;

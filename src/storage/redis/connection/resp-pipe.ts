@@ -97,13 +97,8 @@ export class RespPipe {
   }
 
   private encode(command: string, args: readonly string[]): void {
-    // Lengths are in bytes. One check of the whole text shows whether they equal the lengths in characters, as is
-    // usual.
-    let text = encoded(command, args, lengthOf);
-    if (Buffer.byteLength(text) !== text.length) {
-      text = encoded(command, args, Buffer.byteLength);
-      this.ascii = false;
-    }
+    const { text, ascii } = encodeCommand(command, args);
+    if (!ascii) this.ascii = false;
     this.unsent += text;
   }
 
@@ -115,6 +110,17 @@ export class RespPipe {
     this.ascii = true;
     this.stream.write(text, encoding);
   }
+}
+
+/** Encodes a command. `ascii`: whether each character is one byte. */
+export function encodeCommand(
+  command: string,
+  args: readonly string[],
+): { readonly text: string; readonly ascii: boolean } {
+  // Lengths are in bytes. One check of the whole text shows whether they equal the lengths in characters, as is usual.
+  const text = encoded(command, args, lengthOf);
+  if (Buffer.byteLength(text) === text.length) return { text, ascii: true };
+  return { text: encoded(command, args, Buffer.byteLength), ascii: false };
 }
 
 function lengthOf(text: string): number {

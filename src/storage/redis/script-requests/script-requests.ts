@@ -2,7 +2,7 @@ import { StorageError } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { withTimeout } from '../../../runtime/turns.js';
-import type { RedisConnection } from '../connection/redis-connection.js';
+import type { StoreConnection } from '../connection/connection-options.js';
 import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
@@ -22,11 +22,11 @@ const MIN_TIMEOUT_MS = 500;
 export class ScriptRequests {
   readonly #name: string;
   readonly #timeoutMs: number;
-  readonly #connection: () => RedisConnection;
+  readonly #connection: () => StoreConnection;
   readonly #clock: (() => number) | undefined;
   #pending = 0;
 
-  constructor(options: RedisStoreOptions, connection: () => RedisConnection) {
+  constructor(options: RedisStoreOptions, connection: () => StoreConnection) {
     this.#name = options.address.redactedAddress;
     this.#timeoutMs = Math.max(MIN_TIMEOUT_MS, timerMs(options.timeoutMicros));
     this.#connection = connection;

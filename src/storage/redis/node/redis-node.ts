@@ -1,0 +1,490 @@
+import { Redis } from '../../../ioredis.js';
+import { timerMs } from '../../../limiter/clock.js';
+import type { StoreFault } from '../../../limiter/store-fault.js';
+import { networkMessage } from '../../../network-message.js';
+import { authenticate, withoutArguments } from '../../../redis-auth.js';
+import { BackOff } from '../../../runtime/back-off.js';
+import { ignore } from '../../../runtime/ignore.js';
+import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
+import { CircuitBreaker } from '../connection/circuit-breaker.js';
+import { ConnectionAttempts } from '../connection/connection-attempts.js';
+import {
+  type ConnectionCounts,
+  DEFAULT_RETRY,
+  type RedisConnectionEvents,
+  type RedisServerOptions,
+  type SendCommand,
+  type StoreConnection,
+} from '../connection/connection-options.js';
+import { expectMaster } from '../connection/expect-server.js';
+import { fixedLogin, type LoginSource } from '../connection/login-source.js';
+import { ReconnectGrace } from '../connection/reconnect-grace.js';
+import { endpointName } from '../connection/redis-address.js';
+import { IS_PROXY, isAnswer } from '../connection/redis-error.js';
+import type { RedisLogin } from '../connection/redis-login.js';
+import { SHORT_TEXT } from '../connection/reply-bound.js';
+import { encodeCommand } from '../connection/resp-pipe.js';
+import { adviseOn } from '../connection/server-advice.js';
+import { nodeFaultOf, nodeFaultText } from './faults.js';
+import { type OptionsOwner, redisOptions } from './redis-options.js';
+import { ScriptCall } from './script-call.js';
+
+/** Minimum timeout of a login and a probe, in milliseconds, if a decision's timeout (REDIS_TIMEOUT) is shorter. */
+const MIN_ANSWER_MS = 500;
+const DEFAULT_BREAKER_FAILURES = 5;
+/** Pause before the next probe, in milliseconds; the short one for faults that usually end within seconds. */
+const PROBE_PAUSE_MS = 1000;
+const SHORT_PROBE_PAUSE_MS = 200;
+/**
+ * Pauses between attempts to connect, in milliseconds, after a connection has worked: each is twice the previous one,
+ * up to the maximum. After ten attempts, it is the long one.
+ */
+const RETRY_MS = { initial: 25, max: 200, long: 1000 };
+const SHORT_RETRIES = 10;
+/** Minimum time up, in milliseconds, after which the next failure starts a new outage: new pauses and log lines. */
+const STABLE_MS = 5000;
+/** Maximum time that calls wait for a new connection, in milliseconds. */
+const RECONNECT_GRACE_MS = 1000;
+/** Memory of unanswered commands beyond which calls wait, in bytes. It counts from the write to the reply or close. */
+export const MAX_UNANSWERED_BYTES = 4 * 1024 * 1024;
+/** Memory for each integer of a reply, in bytes. */
+const REPLY_INTEGER_BYTES = 64;
+const NO_ANSWER = 'no answer';
+const NO_MASTER = 'All sentinels are unreachable';
+const MOVED = 'the Sentinels announced another master';
+
+/**
+ * One connection to one Redis, through ioredis. It goes up after a login and a probe that does what calls do. It goes
+ * down when it is lost, when Redis refuses all calls, or when the circuit breaker opens. Then calls are answered at
+ * once until a probe succeeds. Calls that are sent are never sent again by this connection or by ioredis.
+ */
+export class RedisNode implements StoreConnection {
+  readonly #options: RedisServerOptions;
+  readonly #events: RedisConnectionEvents;
+  readonly #login: LoginSource;
+  readonly #redis: Redis;
+  /** Limits attempts to connect and probes of all servers. */
+  readonly #connecting: ConnectionAttempts;
+  readonly #breaker: CircuitBreaker;
+  readonly #answerMs: number;
+  readonly #grace = new ReconnectGrace(() => this.#endGrace());
+  readonly #startupPauses: BackOff;
+  readonly #owner: OptionsOwner = {
+    unreadBytes: 0,
+    leaving: () => {
+      if (this.#redis.status === 'ready') this.#closeReason ??= MOVED;
+    },
+    sentinelFailed: (message) => {
+      this.#sentinelError = message;
+    },
+    closed: () => this.#onClosed(),
+  };
+  #state: 'down' | 'up' | 'ended' = 'down';
+  #everUp = false;
+  #upSinceMs = 0;
+  /** Number of the current connection, to ignore results of earlier ones. */
+  #epoch = 0;
+  #opened = 0;
+  /** How far the current connection came. */
+  #progress: 'closed' | 'connecting' | 'loggedIn' | 'worked' = 'connecting';
+  /** Why the current connection ends, if this side or an error ended it. */
+  #closeReason: string | undefined;
+  /** Attempts to connect since the last stable connection. */
+  #attempts = 0;
+  /** Consecutive attempts to connect whose greeting got no reply. */
+  #silentGreetings = 0;
+  #probeTimer: NodeJS.Timeout | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #unansweredBytes = 0;
+  #isCorked = false;
+  /** Why the latest Sentinel announced no master. */
+  #sentinelError = '';
+  /** Faults of this outage that the log shows. */
+  readonly #logged = new Set<string>();
+  #upLevel: 'info' | 'warn' | undefined = 'info';
+
+  /** Starts connecting. Throws an Error if the TLS settings are invalid. */
+  constructor(options: RedisServerOptions, events: RedisConnectionEvents) {
+    this.#options = options;
+    this.#events = events;
+    const { address, login, startup, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
+    this.#connecting = options.attempts ?? new ConnectionAttempts();
+    this.#breaker = new CircuitBreaker(breakerFailures);
+    this.#answerMs = Math.max(MIN_ANSWER_MS, timerMs(timeoutMicros));
+    this.#startupPauses = new BackOff(startup ?? DEFAULT_RETRY);
+    this.#redis = new Redis(redisOptions(options, this.#owner));
+    this.#redis.on('error', (error: Error) => this.#onError(error));
+    this.#redis.on('sentinelError', ({ message }: Error) => {
+      if (!message.endsWith('Connection is closed.')) this.#sentinelError = message;
+    });
+    this.#redis.on('ready', () => this.#onOpened());
+    this.#redis.on('end', () => this.#onStopped());
+    this.#login = login ?? fixedLogin(address);
+    this.#login.follow({
+      renewed: (renewed) => void this.#renew(renewed),
+      failed: (sentence) => this.#onLoginSource(sentence),
+    });
+    this.#grace.start(Math.max(RECONNECT_GRACE_MS, timerMs(timeoutMicros)));
+    this.#connect();
+  }
+
+  get up(): boolean {
+    return this.#state === 'up' && this.#isWritable;
+  }
+
+  get inReconnectGrace(): boolean {
+    // A connection that is up but not writable is about to close, so that a grace follows.
+    return !this.up && (this.#grace.isActive || this.#state === 'up');
+  }
+
+  get downReason(): 'breaker_open' | 'disconnected' {
+    return this.#breaker.open ? 'breaker_open' : 'disconnected';
+  }
+
+  get hasRoom(): boolean {
+    return this.#unansweredBytes < MAX_UNANSWERED_BYTES;
+  }
+
+  get connections(): ConnectionCounts {
+    const active = this.#isLoggedIn ? 1 : 0;
+    return { active, opened: this.#opened, closed: this.#opened - active };
+  }
+
+  readonly send: SendCommand = (name, args, bound) => {
+    if (!this.#isWritable) return Promise.reject(new Error('there is no connection'));
+    const { text } = encodeCommand(name, args);
+    const bytes = text.length + REPLY_INTEGER_BYTES * bound.integers;
+    this.#unansweredBytes += bytes;
+    this.#cork();
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        this.#unansweredBytes -= bytes;
+        this.#owner.unreadBytes = 0;
+      };
+      const result = {
+        replied: (reply: unknown): void => {
+          end();
+          resolve(reply);
+        },
+        failed: (error: Error): void => {
+          end();
+          reject(error);
+        },
+      };
+      new ScriptCall(text, bound, result).sendTo(this.#redis);
+    });
+  };
+
+  noteSuccess(): void {
+    this.#breaker.success();
+  }
+
+  noteFailure(error: Error): void {
+    // The end of a lost connection is reported once, not with each of its calls.
+    if (this.#state !== 'up' || !isAnswer(error)) return;
+    const { message } = error;
+    const { label, reaction } = nodeFaultOf(message);
+    if (reaction === 'reconnect') {
+      this.#leave(message);
+      return;
+    }
+    this.#options.observeFault?.(label);
+    if (!(reaction === 'count' ? this.#breaker.failure() : this.#breaker.trip())) return;
+    if (reaction === 'soon') this.#grace.start(RECONNECT_GRACE_MS);
+    this.#goDown(message);
+    this.#probeLater(label);
+  }
+
+  noteSilence(micros: number): void {
+    if (this.#state !== 'up' || !this.#breaker.trip()) return;
+    this.#goDown(`${NO_ANSWER} for ${Math.round(micros / 1000)} ms`);
+    void this.#probe();
+  }
+
+  close(): void {
+    this.#state = 'ended';
+    this.#epoch++;
+    this.#progress = 'closed';
+    this.#grace.end();
+    this.#connecting.cancel(this.#probeTimer);
+    this.#connecting.cancel(this.#retryTimer);
+    this.#login.close();
+    this.#redis.disconnect();
+    this.#redis.stream?.destroy();
+  }
+
+  get #isWritable(): boolean {
+    return this.#redis.status === 'ready' && this.#redis.stream.writable;
+  }
+
+  get #isLoggedIn(): boolean {
+    return this.#progress !== 'closed' && this.#progress !== 'connecting';
+  }
+
+  /** Combines all commands of this turn of the event loop into one write. */
+  #cork(): void {
+    if (this.#isCorked) return;
+    this.#isCorked = true;
+    const { stream } = this.#redis;
+    stream.cork();
+    queueMicrotask(() => {
+      this.#isCorked = false;
+      stream.uncork();
+    });
+  }
+
+  #onOpened(): void {
+    this.#epoch++;
+    this.#owner.unreadBytes = 0;
+    void this.#probe();
+  }
+
+  /** Handles an error of the connection, of a reply that nobody asked for, or of the Sentinels. */
+  #onError(error: Error): void {
+    const message = networkMessage(error);
+    if (!message.startsWith(NO_MASTER)) {
+      this.#breakOff(withoutArguments(withoutIntroduction(message)));
+      return;
+    }
+    const reason = withoutArguments(`${NO_MASTER}: ${this.#sentinelError}`);
+    this.#options.observeFault?.(nodeFaultOf(reason).label);
+    this.#goDown(reason);
+    this.#endGrace();
+  }
+
+  /** Closes the connection without waiting for replies. */
+  #breakOff(reason: string): void {
+    this.#closeReason ??= reason;
+    this.#redis.stream?.destroy();
+  }
+
+  /** Closes the connection to open a better one, after the replies to calls in flight. Calls wait for the other one. */
+  #leave(reason: string): void {
+    this.#closeReason = reason;
+    this.#grace.start(RECONNECT_GRACE_MS);
+    this.#goDown(reason);
+    this.#redis.disconnect(true);
+  }
+
+  /** ioredis calls this before it rejects the calls of the closed connection. */
+  #onClosed(): void {
+    const reason = this.#closeReason ?? 'the connection was closed';
+    const hadWorked = this.#progress === 'worked';
+    const wasUp = this.#state === 'up';
+    this.#closeReason = undefined;
+    this.#epoch++;
+    this.#progress = 'closed';
+    this.#connecting.cancel(this.#probeTimer);
+    this.#breaker.close();
+    const { label } = nodeFaultOf(reason);
+    this.#options.observeFault?.(label);
+    if (wasUp) this.#grace.start(RECONNECT_GRACE_MS);
+    this.#goDown(reason);
+    // An attempt to connect without a reply may have lost a packet, so the grace continues.
+    if (!hadWorked && label !== 'no_answer') this.#endGrace();
+  }
+
+  /** ioredis also stops, without a close, if a Sentinel announces another master while it queries the Sentinels. */
+  #onStopped(): void {
+    if (this.#state === 'ended') return;
+    if (this.#progress !== 'closed') this.#onClosed();
+    this.#retryTimer = this.#connecting.later(this.#pauseMs(), () => this.#connect(), this.#everUp);
+  }
+
+  #connect(): void {
+    void this.#connecting.run(async () => {
+      this.#progress = 'connecting';
+      if (this.#state !== 'ended') await this.#redis.connect().catch(ignore);
+    }, this.#everUp);
+  }
+
+  #pauseMs(): number {
+    if (!this.#everUp) return this.#startupPauses.next();
+    const before = this.#attempts++;
+    if (before === 0) return 0;
+    return before < SHORT_RETRIES ? Math.min(RETRY_MS.initial * 2 ** before, RETRY_MS.max) : RETRY_MS.long;
+  }
+
+  /** Logs in, checks a new connection, and tests the commands of calls in the configured database. */
+  async #probe(): Promise<void> {
+    const epoch = this.#epoch;
+    const isCurrent = (): boolean => epoch === this.#epoch;
+    this.#connecting.cancel(this.#probeTimer);
+    try {
+      if (this.#progress === 'connecting') {
+        const login = await this.#login.login();
+        await this.#within(this.#greetingMs(), this.#greet(login));
+        if (!isCurrent()) return;
+        this.#progress = 'loggedIn';
+        this.#opened++;
+        this.#silentGreetings = 0;
+      }
+      if (this.#progress === 'loggedIn') await this.#within(this.#answerMs, this.#events.check(this.send));
+      if (isCurrent()) await this.#within(this.#answerMs, this.#testCommands());
+    } catch (error) {
+      // The close of a lost connection has a better reason.
+      if (isCurrent() && this.#isWritable) this.#onFailedProbe((error as Error).message);
+      return;
+    }
+    if (isCurrent()) this.#goUp();
+  }
+
+  /** Resolves with the commands, whose replies may take `ms`. Closes the connection after that. */
+  async #within(ms: number, commands: Promise<void>): Promise<void> {
+    const deadline = new StallTolerantTimer(ms, () => {
+      if (this.#progress === 'connecting') this.#silentGreetings++;
+      this.#breakOff(NO_ANSWER);
+    });
+    try {
+      await commands;
+    } finally {
+      deadline.stop();
+    }
+  }
+
+  /** A lost packet may never arrive, so a new connection is better. A busy Redis gets more time with each attempt. */
+  #greetingMs(): number {
+    return Math.min(MIN_ANSWER_MS * 2 ** this.#silentGreetings, this.#answerMs);
+  }
+
+  async #testCommands(): Promise<void> {
+    const { db, sentinel } = this.#options.address;
+    const isNew = this.#progress === 'loggedIn';
+    const selected = db === 0 ? undefined : this.send('select', [String(db)], SHORT_TEXT);
+    const isMaster = sentinel === undefined ? undefined : expectMaster(this.send);
+    // The name is only for operators, who may have removed the command.
+    if (isNew) this.send('client', ['SETNAME', 'weir'], SHORT_TEXT).catch(ignore);
+    await Promise.all([selected, isMaster, this.#events.probe(this.send, isNew)]);
+  }
+
+  #onFailedProbe(reason: string): void {
+    const { label, reaction } = nodeFaultOf(reason);
+    if (reason.startsWith(IS_PROXY) && !this.#everUp && this.#options.onProxy !== undefined) {
+      // The start ends, so the log must not say that weir keeps retrying.
+      this.#options.onProxy(`Redis ${this.#name} cannot be used: ${this.#explained(reason)}`);
+      return;
+    }
+    if (reaction === 'reconnect') {
+      this.#breakOff(reason);
+      return;
+    }
+    this.#options.observeFault?.(label);
+    this.#goDown(reason);
+    if (reaction !== 'soon') this.#endGrace();
+    this.#probeLater(label);
+  }
+
+  #probeLater(label: StoreFault): void {
+    this.#connecting.cancel(this.#probeTimer);
+    const isShort = label === 'loading' || label === 'moved';
+    const pauseMs = isShort ? SHORT_PROBE_PAUSE_MS : PROBE_PAUSE_MS;
+    this.#probeTimer = this.#connecting.later(pauseMs, () => void this.#probe(), this.#everUp);
+  }
+
+  #goUp(): void {
+    this.#breaker.close();
+    this.#progress = 'worked';
+    if (this.#state !== 'down') return;
+    this.#state = 'up';
+    this.#grace.end();
+    this.#upSinceMs = performance.now();
+    if (this.#upLevel !== undefined) this.#options.log?.(this.#upLevel, `Redis ${this.#name} is up`);
+    this.#upLevel = undefined;
+    const isFirst = !this.#everUp;
+    this.#everUp = true;
+    this.#events.up();
+    if (isFirst) void adviseOn(this.send, (level, sentence) => this.#options.log?.(level, sentence));
+  }
+
+  #goDown(reason: string): void {
+    if (this.#state === 'ended') return;
+    const wasUp = this.#state === 'up';
+    if (wasUp && performance.now() - this.#upSinceMs >= STABLE_MS) {
+      this.#attempts = 0;
+      this.#logged.clear();
+    }
+    this.#state = 'down';
+    const { label } = nodeFaultOf(reason);
+    if (!this.#logged.has(label)) {
+      this.#logged.add(label);
+      this.#upLevel = 'warn';
+      const sentence = `Redis ${this.#name} cannot be used, and weir keeps retrying: ${this.#explained(reason)}`;
+      this.#options.log?.('error', sentence);
+    }
+    if (wasUp) this.#events.down(reason);
+  }
+
+  #endGrace(): void {
+    if (this.#grace.end() && this.#state === 'down') this.#events.graceExpired();
+  }
+
+  /** Logs in. Without a login, sends PING, whose error does not matter, because the probe detects its cause. */
+  async #greet(login: RedisLogin): Promise<void> {
+    if (login.password !== undefined) return this.#authenticate(login);
+    try {
+      await this.send('ping', [], SHORT_TEXT);
+    } catch (error) {
+      if (!isAnswer(error)) throw error;
+    }
+  }
+
+  #authenticate({ username, password = '' }: RedisLogin): Promise<void> {
+    return authenticate((args) => this.send('auth', [...args], SHORT_TEXT), username, password);
+  }
+
+  /** Uses a new login on the open connection, which continues with the previous one if Redis refuses the new one. */
+  async #renew(login: RedisLogin): Promise<void> {
+    if (!this.#isLoggedIn) return;
+    try {
+      await this.#authenticate(login);
+      this.#logged.delete('renewal');
+    } catch (error) {
+      if (!isAnswer(error)) return;
+      const { message } = error as Error;
+      this.#options.observeFault?.(nodeFaultOf(message).label);
+      if (this.#logged.has('renewal')) return;
+      this.#logged.add('renewal');
+      this.#options.log?.(
+        'warn',
+        `Redis ${this.#name} refuses the new login, and the connection keeps the previous login: ` +
+          this.#explained(message),
+      );
+    }
+  }
+
+  /** Logs once that no login is available, and once that a login is available again. */
+  #onLoginSource(sentence: string | undefined): void {
+    const wasLogged = this.#logged.has('login_source');
+    if (sentence === undefined) {
+      if (!this.#logged.delete('login_source')) return;
+      this.#options.log?.('info', `a login for Redis ${this.#name} is available again`);
+      return;
+    }
+    this.#options.observeFault?.('login_source');
+    if (!wasLogged) this.#options.log?.('warn', sentence);
+    this.#logged.add('login_source');
+  }
+
+  #explained(reason: string): string {
+    return nodeFaultText(reason, this.#options.names?.prefix ?? 'REDIS');
+  }
+
+  /** The server for the log. With Sentinels, it is the master of the current connection. */
+  get #name(): string {
+    const { sentinel, redactedAddress, tls } = this.#options.address;
+    const { remoteAddress, remotePort } = (this.#redis.stream ?? {}) as {
+      readonly remoteAddress?: string;
+      readonly remotePort?: number;
+    };
+    if (sentinel === undefined || remoteAddress === undefined || remotePort === undefined)
+      return redactedAddress;
+    const server = endpointName({ host: remoteAddress, port: remotePort });
+    return `${tls ? 'rediss' : 'redis'}://${server} (master ${sentinel.masterName})`;
+  }
+}
+
+/** Redis states the reason why it closes a connection, which ioredis reports as a reply that nobody asked for. */
+function withoutIntroduction(message: string): string {
+  const [introduction = '', last] = /^Command queue state error.*? Last (error|reply): /s.exec(message) ?? [];
+  return last === 'reply' ? 'unexpected reply' : message.slice(introduction.length);
+}

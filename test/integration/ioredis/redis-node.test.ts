@@ -1,0 +1,154 @@
+/* Tests what ioredis does not do by itself, with real servers. */
+
+import { type AddressInfo, createServer, type Server, Socket } from 'node:net';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { StorageError, type TakeResult } from '../../../src/limiter/bucket-store.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
+import { turn } from '../../../src/runtime/turns.js';
+import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
+import { MAX_UNANSWERED_BYTES } from '../../../src/storage/redis/node/redis-node.js';
+import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
+import { REDIS } from '../../support/limiter/store-options.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { startPausableProxy } from '../../support/redis/pausable-proxy.js';
+import { useRedisClient } from '../../support/redis/redis-client.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import { SingleRedisStore } from '../../support/redis/single-stores.js';
+
+useRedisClient('ioredis');
+
+let redis: RedisServer;
+let admin: Redis;
+let log: string[];
+const closers: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  log = [];
+  redis = await startRedis();
+  closers.push(() => redis.stop());
+  admin = new Redis(redis.port, '127.0.0.1');
+  closers.push(() => admin.disconnect());
+});
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function open(options: Partial<RedisStoreOptions> = {}): Promise<SingleRedisStore> {
+  const store = new SingleRedisStore({
+    ...REDIS,
+    address: parseRedisUrl(`127.0.0.1:${redis.port}`),
+    log: (level, message) => log.push(`${level}: ${message}`),
+    ...options,
+  });
+  closers.push(() => store.close());
+  await store.reached;
+  return store;
+}
+
+/** A rate that does not refill during a test. */
+const HUNDRED = tokenBucketRate(100, 100, UNIT_MICROS.year);
+const take = (store: SingleRedisStore, key: string, hits = 1, deadline = Infinity) =>
+  store.take([takeItem(key, HUNDRED, { hits })], deadline);
+const reason = (result: TakeResult) => (result instanceof StorageError ? result.reason : 'decided');
+const cutOff = () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => new Promise((resolve) => server.close(resolve)));
+  return (server.address() as AddressInfo).port;
+}
+
+test('a call runs once if its connection is lost before the reply, and fails immediately', async () => {
+  const proxy = await startPausableProxy(redis.port);
+  closers.push(() => proxy.close());
+  const store = await open({ address: parseRedisUrl(`127.0.0.1:${proxy.port}`) });
+  const other = await open();
+  proxy.pause('replies');
+  const call = take(store, 'a');
+  await waitFor('Redis to have run it', async () => {
+    const [look] = (await take(other, 'a', 0)) as readonly { remaining: number }[];
+    return look?.remaining === 99;
+  });
+  proxy.disconnect();
+  proxy.resume();
+  expect(await call).toMatchObject({ reason: 'disconnected' });
+  await waitFor('the next connection', () => store.connected);
+  expect(await take(store, 'a', 0)).toMatchObject([{ remaining: 99 }]);
+});
+
+test('the calls of one turn are one write', async () => {
+  const store = await open({ keysPerCall: 1 });
+  await take(store, 'a');
+  const single = jest.spyOn(Socket.prototype, '_write');
+  const combined = jest.spyOn(Socket.prototype, '_writev' as '_write');
+  try {
+    await Promise.all(Array.from({ length: 20 }, (_, i) => take(store, `k${i}`)));
+    expect(store.calls).toBe(21);
+    const isCall = ([data]: readonly unknown[]) => JSON.stringify(data).includes('evalsha');
+    expect([single.mock.calls.filter(isCall).length, combined.mock.calls.filter(isCall).length]).toEqual([
+      0, 1,
+    ]);
+  } finally {
+    single.mockRestore();
+    combined.mockRestore();
+  }
+});
+
+test('calls wait beyond a bound on the memory of unanswered ones, and are sent after replies', async () => {
+  const store = await open({ maxInFlight: 1_000_000, timeoutMicros: 60_000_000 });
+  redis.pause();
+  const long = 'x'.repeat(60_000);
+  const count = Math.ceil((2 * MAX_UNANSWERED_BYTES) / long.length);
+  const calls: Promise<TakeResult>[] = [];
+  for (let i = 0; i < count; i++) {
+    calls.push(Promise.resolve(take(store, `${i}${long}`)));
+    await turn();
+  }
+  expect(store.calls).toBeLessThan(count);
+  redis.resume();
+  expect(new Set((await Promise.all(calls)).map(reason))).toEqual(new Set(['decided']));
+  expect(store.calls).toBe(count);
+});
+
+test('a master that is announced while the Sentinels are queried is used', async () => {
+  const subscribers = new Set<Socket>();
+  let holdsAnswers = false;
+  let heldQueries = 0;
+  const master = `*2\r\n$9\r\n127.0.0.1\r\n$${String(redis.port).length}\r\n${redis.port}\r\n`;
+  const sentinel = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('close', () => subscribers.delete(socket));
+    closers.push(() => socket.destroy());
+    socket.on('data', (chunk) => {
+      const command = String(chunk).toLowerCase();
+      if (command.includes('get-master-addr-by-name')) {
+        if (holdsAnswers) heldQueries++;
+        else socket.write(master);
+      } else if (command.includes('subscribe')) {
+        subscribers.add(socket);
+        socket.write('*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n');
+      }
+    });
+  });
+  const port = await listen(sentinel);
+  const store = await open({
+    address: {
+      ...{ tls: false, db: 0, redactedAddress: 'mymaster' },
+      sentinel: { masterName: 'mymaster', sentinels: [{ host: '127.0.0.1', port }] },
+    },
+  });
+  await waitFor('a subscription', () => subscribers.size > 0);
+  holdsAnswers = true;
+  await cutOff();
+  await waitFor('a query', () => heldQueries > 0);
+  const text = 'mymaster 127.0.0.1 1 127.0.0.1 2';
+  const announcement = `*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$${text.length}\r\n${text}\r\n`;
+  for (const socket of subscribers) socket.write(announcement);
+  await waitFor('the subscriptions to end', () => subscribers.size === 0);
+  holdsAnswers = false;
+  await waitFor('the master', () => store.connected);
+  expect(reason(await take(store, 'a'))).toBe('decided');
+});
