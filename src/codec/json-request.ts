@@ -147,8 +147,9 @@ function nameOf(text: string, start: number, end: number): string {
 class RequestReader {
   readonly #bounds: RequestBounds;
   #entriesLeft: number;
-  /** Path of the current descriptor or entry, for error messages. */
-  #path = '';
+  /** Indices of the current descriptor and entry, for error messages. */
+  #descriptorAt = -1;
+  #entryAt = -1;
 
   constructor(bounds: RequestBounds) {
     this.#bounds = bounds;
@@ -165,7 +166,7 @@ class RequestReader {
       if (descriptors.length === maxDescriptors) {
         return { domain, descriptors, hitsAddend, exceeded: 'descriptors' };
       }
-      this.#path = `descriptors[${descriptors.length}]`;
+      this.#descriptorAt = descriptors.length;
       descriptors.push(this.#descriptor(one));
       if (this.#entriesLeft < 0) return { domain, descriptors, hitsAddend, exceeded: 'entries' };
     }
@@ -193,13 +194,12 @@ class RequestReader {
   }
 
   #entries(list: readonly unknown[]): Descriptor['entries'] {
-    const path = this.#path;
     const entries = list.map((one, index) => {
-      this.#path = `${path}.entries[${index}]`;
+      this.#entryAt = index;
       const { key, value } = this.#members(one, ENTRY, '');
       return { key: this.#text(key, 'key'), value: this.#text(value, 'value') };
     });
-    this.#path = path;
+    this.#entryAt = -1;
     return entries;
   }
 
@@ -264,7 +264,9 @@ class RequestReader {
 
   /** @param field path within the current message, or '' for the message itself */
   #refuse(field: string, why: string, got?: unknown): never {
-    const path = [this.#path, field].filter((part) => part !== '').join('.');
+    const descriptor = this.#descriptorAt < 0 ? '' : `descriptors[${this.#descriptorAt}]`;
+    const entry = this.#entryAt < 0 ? '' : `entries[${this.#entryAt}]`;
+    const path = [descriptor, entry, field].filter((part) => part !== '').join('.');
     refuse(path, got === undefined ? why : `${why}, got ${shown(got)}`);
   }
 }

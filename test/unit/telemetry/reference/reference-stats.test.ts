@@ -163,9 +163,17 @@ describe('the statistics of the reference', () => {
 
   test('very long names from callers count as other', () => {
     const { stats } = create(10);
-    stats.counted(`d.${'x'.repeat(10_000)}`, true, TAKE, OK, false);
-    stats.unknownDomain('y'.repeat(10_000), 1);
-    for (const name of Object.keys(all(stats))) expect(name.length).toBeLessThan(100);
+    for (const length of [256, 257, 10_000]) {
+      stats.counted('x'.repeat(length), true, TAKE, OK, false);
+      stats.unknownDomain('y'.repeat(length), 1);
+    }
+    const prefix = 'ratelimit.service.rate_limit.';
+    expect(all(stats)).toMatchObject({
+      [`${prefix}${'x'.repeat(256)}.total_hits`]: 1,
+      [`${prefix}other.other.total_hits`]: 2,
+      [`${prefix}${'y'.repeat(256)}.domain_not_found`]: 1,
+      [`${prefix}other.domain_not_found`]: 2,
+    });
   });
 });
 
