@@ -161,7 +161,6 @@ describe('reports an error:', () => {
     [[], 'must be a JSON object'],
     [null, 'must be a JSON object'],
     ['x', 'must be a JSON object'],
-    [{ by: 'hits' }, 'by must be'],
     [{ of: 'day' }, 'of must be'],
     [{ domain: 1 }, 'domain must be'],
     [{ rule: [] }, 'rule must be'],

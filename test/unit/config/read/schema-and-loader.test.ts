@@ -25,12 +25,8 @@ describe('both accept', () => {
     'domain: d\n',
     'domain: 7\n',
     root('descriptors: []'),
-    root('response_headers: [ratelimit-draft-03, ratelimit]\ndecision_metadata: true'),
     root('denied_response: { body: "" }'),
     root('denied_response: { body: 5, content_type: text/html; charset=utf-8 }'),
-    limit(
-      'unit: day, requests_per_unit: 1, response_headers: [], denied_response: { body: b, content_type: a/b }',
-    ),
     root('on_unmatched: ignore'),
     node('key: a, on_unmatched: warn'),
     root('phase: grace_period'),
@@ -59,22 +55,6 @@ describe('both accept', () => {
     bucket('max_tokens: 5, fill_interval: 2500µs'),
     'x: &x\n- { key: a }\ndomain: d\n'.replace('x: &x', 'descriptors: &x'),
     'domain: d\ndescriptors:\n- &a { key: a, rate_limit: { unlimited: true } }\n- { <<: *a, key: b }\n',
-    root(
-      'algorithm: token_bucket\nenforce_percent: 12.5\ndecision_metadata: false\ndenied_response: problem+json',
-    ),
-    root(
-      'response_headers: [ratelimit, ratelimit-draft-03]\ndenied_response: { body: "", content_type: ' +
-        'text/html; charset=utf-8 }',
-    ),
-    node('key: ip, value_cidr: 10.0.0.0/8, share_threshold: true, rate_limit: { unlimited: true }'),
-    node('key: ip, value_cidr: ["::1", 2001:db8::/32], rate_limit: { unlimited: true }'),
-    node(
-      'key: p, value_regex: ["/v[0-9]+", b], enforce_percent: 5, rate_limit: { unit: day, requests_per_unit: 1 }',
-    ),
-    node(
-      'key: k, rate_limits: [{ unit: day, requests_per_unit: 5, name: daily, shadow_mode: true }, { ' +
-        'unit: hour, requests_per_unit: 1, phase: monitoring, enforce_percent: 5 }]',
-    ),
     derive('{ entry: e, from: [a], sha256: {} }'),
     derive(`{ entry: e, from: [a], sha256: { ${A}: acme, ${'B'.repeat(64)}: 7 } }`),
     derive(

@@ -10,7 +10,7 @@ import {
   textPart,
   valueInKey,
 } from '../../../../src/policy/names/bucket-key.js';
-import { entries, policyOf } from '../../../support/policy/policies.js';
+import { entries } from '../../../support/policy/policies.js';
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -55,45 +55,6 @@ describe('keys', () => {
     });
     expect(overrideKey(given, 'minute', 10).key).toBe('1:d6:tenant4:acme!10/minute');
     expect(overrideKey(given, 'hour', 100).key).toBe('1:d6:tenant4:acme!100/hour');
-  });
-
-  test('are equal for equal matches', () => {
-    const policy = policyOf(`
-domain: open-api
-descriptors:
-  - key: tenant
-    rate_limit: { unit: second, requests_per_unit: 1 }
-    descriptors:
-      - key: resource_group
-        value: "*"
-        share_threshold: true
-        rate_limit: { unit: second, requests_per_unit: 1 }
-        descriptors:
-          - key: method
-            value: GE*
-            rate_limit: { unit: second, requests_per_unit: 1 }
-  - key: path
-    value: /${'a'.repeat(200)}
-    rate_limit: { unit: second, requests_per_unit: 1 }
-`);
-    const keyOf = (...texts: string[]): [string, string] => {
-      const {
-        keys: [key = ''],
-        tagLength,
-      } = policy.match(entries(...texts));
-      return [key, key.slice(0, tagLength)];
-    };
-    const tag = '8:open-api6:tenant4:acme';
-    expect(keyOf('tenant=acme')).toEqual([`${tag}%1`, tag]);
-    expect(keyOf('tenant=acme', 'resource_group=x')).toEqual([`${tag}14:resource_group1**%1`, tag]);
-    // A caller that sends the pattern itself uses the shared bucket, too.
-    expect(keyOf('tenant=acme', 'resource_group=*')).toEqual([`${tag}14:resource_group1**%1`, tag]);
-    expect(keyOf('tenant=acme', 'resource_group=x', 'method=GET')).toEqual([
-      `${tag}14:resource_group1**6:method3:GET%1`,
-      tag,
-    ]);
-    const long = `8:open-api4:path#${hex(`/${'a'.repeat(200)}`)}`;
-    expect(keyOf(`path=/${'a'.repeat(200)}`)).toEqual([`${long}%1`, long]);
   });
 });
 
