@@ -56,19 +56,6 @@ describe('sent data', () => {
     ]);
   });
 
-  protocolTest(
-    'a smaller INITIAL_WINDOW_SIZE makes windows negative; they must be refilled first',
-    (peer) => {
-      peer.handler.onComplete = (stream) => answer(stream, 'abcdefgh');
-      peer.greet([INITIAL_WINDOW_SIZE, 6]).send(request(1, END_STREAM));
-      expect(peer.received()).toContain('DATA 1 "abcdef"');
-      peer.send(settings([INITIAL_WINDOW_SIZE, 2]), windowUpdate(1, 4));
-      expect(peer.received()).toEqual(['SETTINGS ack']);
-      peer.send(windowUpdate(1, 1));
-      expect(peer.received()).toEqual(['DATA 1 "g"']);
-    },
-  );
-
   protocolTest('an INITIAL_WINDOW_SIZE that overflows a window ends the connection', (peer) => {
     peer
       .greet()

@@ -18,27 +18,9 @@ import {
   TYPE,
 } from '../../support/h2/h2-peer.js';
 
-const FIRST = ['GOAWAY 2147483647 NO_ERROR', 'PING weirlast'];
 const READ = ping('weirlast', ACK);
 
 describe('a graceful end', () => {
-  protocolTest('serves what the peer sent before it had read the first GOAWAY, then what runs', (peer) => {
-    peer.handler.onComplete = (stream) => answer(stream);
-    peer.greet().send(request(1));
-    peer.connection.closeGracefully();
-    expect(peer.flush()).toBe(true);
-    expect(peer.received()).toEqual(FIRST);
-    peer.send(request(3), READ);
-    expect(peer.received()).toEqual(['GOAWAY 3 NO_ERROR']);
-    peer.send(data(1, 'x', END_STREAM));
-    expect(peer.received()).toEqual(answerLines(1, 'ok'));
-    expect(peer.sink.closed).toBe('no');
-    peer.send(data(3, 'x', END_STREAM));
-    expect(peer.received()).toEqual(answerLines(3, 'ok'));
-    expect(peer.sink.closed).toBe('ended');
-    expect(peer.events).toEqual(['greeted']);
-  });
-
   protocolTest(
     'ignores later streams, but keeps the header table in step and gives their octets back',
     (peer) => {
@@ -69,37 +51,6 @@ describe('a graceful end', () => {
     peer.flush();
     peer.send(READ, request(3), data(0, 'x'));
     expect(peer.received().at(-1)).toBe('GOAWAY 1 PROTOCOL_ERROR');
-  });
-
-  protocolTest('of an idle connection ends it when the PING comes back', (peer) => {
-    peer.greet();
-    peer.connection.closeGracefully();
-    peer.connection.closeGracefully();
-    peer.flush();
-    expect(peer.received()).toEqual(FIRST);
-    peer.send(READ);
-    expect(peer.received()).toEqual(['GOAWAY 0 NO_ERROR']);
-    expect(peer.sink.closed).toBe('ended');
-  });
-
-  test('ends when the handler has answered outside of a chunk', () => {
-    const peer = new H2Peer().greet();
-    peer.send(request(1, END_STREAM));
-    peer.connection.closeGracefully();
-    peer.flush();
-    peer.send(READ);
-    peer.received();
-    answer(peer.handler.streams.get(1)!);
-    peer.flush();
-    expect(peer.received()).toEqual(answerLines(1, 'ok'));
-    expect(peer.sink.closed).toBe('ended');
-  });
-
-  test('before the preface of the client ends the connection immediately', () => {
-    const peer = new H2Peer();
-    peer.connection.closeGracefully();
-    expect(peer.sink.closed).toBe('ended');
-    expect(peer.sink.written).toEqual([]);
   });
 });
 

@@ -74,19 +74,6 @@ describe('resetBurst', () => {
   const limits = { resetBurst: 10, resetRefillPerSecond: 2 };
 
   protocolTest(
-    'rapid reset by the peer ends the connection',
-    (peer) => {
-      peer
-        .greet()
-        .send(...times(10, (index) => Buffer.concat([request(1 + 2 * index), rst(1 + 2 * index, 8)])));
-      expectServing(peer);
-      peer.send(request(101), rst(101, 8));
-      expectCalm(peer);
-    },
-    limits,
-  );
-
-  protocolTest(
     'is refilled as time goes by, up to the burst',
     (peer) => {
       const some = (from: number, count: number) =>

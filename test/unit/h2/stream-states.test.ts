@@ -96,19 +96,6 @@ describe('a stream whose request has ended', () => {
       expect(peer.handler.take()).toEqual(['request 1 POST /call end', 'reset 1 STREAM_CLOSED']);
     });
   }
-
-  protocolTest('PRIORITY, WINDOW_UPDATE and RST_STREAM are allowed', (peer) => {
-    peer
-      .greet()
-      .send(
-        request(1, END_STREAM),
-        frame(TYPE.PRIORITY, 0, 1, Buffer.alloc(5)),
-        windowUpdate(1, 5),
-        rst(1, 8),
-      );
-    expect(peer.received()).toEqual([]);
-    expect(peer.handler.take()).toEqual(['request 1 POST /call end', 'reset 1 CANCEL']);
-  });
 });
 
 describe('a stream that both sides have ended', () => {
@@ -116,12 +103,6 @@ describe('a stream that both sides have ended', () => {
     peer.handler.onComplete = (stream) => answer(stream);
     peer.greet().send(request(1, END_STREAM), data(1, 'x'), ping());
     expect(peer.received().slice(3)).toEqual(['RST_STREAM 1 STREAM_CLOSED', PONG]);
-  });
-
-  protocolTest('HEADERS end the connection with STREAM_CLOSED', (peer) => {
-    peer.handler.onComplete = (stream) => answer(stream);
-    peer.greet().send(request(1, END_STREAM), headers(1, END_STREAM, 'a: b'));
-    expect(peer.received().slice(3)).toEqual(['GOAWAY 1 STREAM_CLOSED']);
   });
 
   protocolTest('WINDOW_UPDATE, PRIORITY and RST_STREAM are ignored', (peer) => {

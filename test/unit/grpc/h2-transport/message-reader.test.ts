@@ -41,14 +41,6 @@ describe('MessageReader', () => {
     expect(() => budget.release(10)).toThrow('no more memory is released than was reserved');
   });
 
-  test('refuses a message by its announced length, before it stores a byte', () => {
-    const budget = new ReceiveBudget(1_000_000);
-    const reader = new MessageReader(1000, budget);
-    expect(reader.read(prefixed(Buffer.alloc(1001)), 0, 5)).toBe('too large');
-    expect(reader.announcedBytes).toBe(1001);
-    expect(budget.bytes).toBe(0);
-  });
-
   test('allocates memory for received bytes, not for announced bytes', () => {
     const budget = new ReceiveBudget(10_000_000);
     const reader = new MessageReader(4_000_000, budget);
@@ -90,20 +82,5 @@ describe('MessageReader', () => {
     const dropped = dropper.message;
     for (const reader of [lender, dropper]) reader.drop();
     expect([taken.length, lent.length, dropped.length]).toEqual([100_000, 100_000, 0]);
-  });
-
-  test('shares one budget with the other readers of a connection', () => {
-    const budget = new ReceiveBudget(10_000);
-    const message = prefixed(Buffer.alloc(8000));
-    const [first, second] = [new MessageReader(9000, budget), new MessageReader(9000, budget)];
-    expect(first.read(message, 0, 7000)).toBe('more');
-    expect(second.read(message, 0, 7000)).toBe('no room');
-    first.drop();
-    expect(second.read(message, 5, 5)).toBe('more');
-  });
-
-  test('accepts only the compressed flags 0 and 1', () => {
-    const reader = new MessageReader(10, new ReceiveBudget(10));
-    expect(reader.read(Buffer.of(2, 0, 0, 0, 0), 0, 5)).toBe('bad flag');
   });
 });
