@@ -37,26 +37,6 @@ function add(table: HoldTable, key: string, hold = order()): HoldOrder {
 }
 
 describe('a hold', () => {
-  test('is found with all of its values only', () => {
-    const table = newTable();
-    const hold = order();
-    table.add('a', hold, { amount: 7, fullMicros: 5000 }, nowMicros);
-    const exact = settlement(hold, 7, 5000);
-    expect(table.takenMicrosOf('a', exact)).toBe(1_000_000);
-    for (const changed of [
-      { ...exact, id: newHoldId() },
-      { ...exact, amount: 8 },
-      { ...exact, fullMicros: 5001 },
-      { ...exact, lifetimeMillis: MINUTE + 1 },
-    ]) {
-      expect(table.takenMicrosOf('a', changed)).toBe(-1);
-    }
-    expect(table.takenMicrosOf('b', exact)).toBe(-1);
-    table.settle(exact);
-    expect(table.takenMicrosOf('a', exact)).toBe(-1);
-    expect(table.size).toBe(0);
-  });
-
   test('keeps the largest hits and lifetime', () => {
     const table = newTable();
     const hold = order(0xffff_ffff);
@@ -115,38 +95,6 @@ describe('a hold', () => {
 
 describe('the oldest hold', () => {
   const oldest = (table: HoldTable) => table.oldestOf('a')?.amount;
-
-  test('is the one that expires first, and has its own values', () => {
-    const table = newTable();
-    expect(table.oldestOf('a')).toBe(undefined);
-    table.settleOldest('a');
-    // A window: the time on its clock is stored, and there is no time at which it is full.
-    table.add('a', order(100), { amount: 0xffff_ffff, fullMicros: 0 }, 5_000_000);
-    expect(table.oldestOf('a')).toEqual({
-      takenMicros: 5_000_000,
-      amount: 0xffff_ffff,
-      fullMicros: 0,
-      costMicros: 0,
-    });
-    nowMicros += 10;
-    table.add('a', order(100), { amount: 2, fullMicros: 7_000_000 }, nowMicros);
-    table.add('a', order(20), { amount: 3, fullMicros: 8_000_000, costMicros: 9 }, nowMicros);
-    table.add('a', order(100), { amount: 4, fullMicros: 9_000_000 }, nowMicros);
-    table.add('b', order(1), { amount: 5, fullMicros: 0 }, nowMicros);
-    expect(table.oldestOf('a')).toEqual({
-      takenMicros: nowMicros,
-      amount: 3,
-      fullMicros: 8_000_000,
-      costMicros: 9,
-    });
-    const amounts = Array.from({ length: 5 }, () => {
-      const amount = oldest(table);
-      table.settleOldest('a');
-      return amount;
-    });
-    expect(amounts).toEqual([3, 0xffff_ffff, 2, 4, undefined]);
-    expect([table.countOf('a'), table.countOf('b')]).toEqual([0, 1]);
-  });
 
   test('is right whichever holds end in between', () => {
     const table = newTable();

@@ -144,32 +144,7 @@ describe('housekeeping', () => {
   });
 });
 
-test('a take returns its outcomes without a promise', () => {
-  const { store } = open();
-  expect(Array.isArray(store.take([takeItem('a', HUNDRED)]))).toBe(true);
-});
-
 describe('many items in one request', () => {
-  test.each([5, 20, 900])('names of %p characters count each time they occur, stored or not', (length) => {
-    const { store } = open();
-    const key = (i: number) => `${i}`.padStart(length, 'k');
-    const items = Array.from({ length: 60 }, (_, i) => takeItem(key(i % 40), HUNDRED, { hits: 3 }));
-    const remaining = (): readonly number[] => store.take(items).map((outcome) => outcome.remaining);
-    const expected = (before: number): readonly number[] =>
-      items.map((_, i) => 97 - before - (i < 40 ? 0 : 3));
-    expect(remaining()).toEqual(expected(0));
-    // 20 keys lost 6 tokens each, and 20 lost 3 each.
-    expect(items.map((_, i) => remainingTokens(store, key(i % 40)))).toEqual(
-      items.map((_, i) => (i % 40 < 20 ? 94 : 97)),
-    );
-    const again = store.take([...items.slice(0, 40), takeItem(key(99), HUNDRED, { hits: 1 })]);
-    expect(again.map((outcome) => outcome.remaining)).toEqual([
-      ...Array.from({ length: 40 }, (_, i) => (i < 20 ? 91 : 94)),
-      99,
-    ]);
-    expect(store.size).toBe(41);
-  });
-
   test('buckets that are evicted for new ones of the same request are not written to their old slots', () => {
     const { store } = open({ maxBuckets: 10 });
     const round = (from: number) =>

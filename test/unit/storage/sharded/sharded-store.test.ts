@@ -69,12 +69,6 @@ describe('a request whose buckets share a partition', () => {
     map.errors.set('a', UNAVAILABLE);
     expect(take(tokens('a1'))).toBe(UNAVAILABLE);
   });
-
-  test('is forwarded unchanged with any number of items', async () => {
-    const items = Array.from({ length: 1500 }, (_, i) => tokens(`a${i}`));
-    expect(await store.take(items, Infinity)).toHaveLength(1500);
-    expect(map.of('a').asked.at(-1)?.items).toBe(items);
-  });
 });
 
 describe('a request to several partitions', () => {
@@ -113,21 +107,6 @@ describe('a request to several partitions', () => {
     expect(told).toHaveLength(2);
     expect(told[0]).toBe(map.of('b').returned[0]?.items);
   });
-
-  test('counts in windows when it is denied only if denied hits count', async () => {
-    for (const counts of [true, false]) {
-      open(counts);
-      fill(window('a1', { hits: 5 }));
-      const list = takeItem('b2', windowRate('minute', 5, { allOrNothing: true }));
-      expect(await take(window('a1'), window('b1'), list)).toMatchObject([
-        { limited: true, used: counts ? 6 : 5 },
-        { limited: false, used: counts ? 1 : 0 },
-        { limited: false, used: 0 },
-      ]);
-      await turn();
-      expect([used(window('a1')), used(window('b1')), used(list)]).toEqual(counts ? [6, 1, 0] : [5, 0, 0]);
-    }
-  });
 });
 
 describe('denials', () => {
@@ -156,38 +135,6 @@ describe('denials', () => {
     expect(asked('a')).toEqual([[{ ...refunds[0], hits: 0 }], [refunds[0]]]);
     expect(asked('b')).toEqual([[{ ...refunds[1], hits: 0 }, tokens('b2')], [refunds[1]]]);
     expect(asked('c')).toHaveLength(1);
-  });
-
-  test('quotas on several partitions are decided together', async () => {
-    const quota = (key: string) => window(key, { enforcement: 'quota' });
-    fill(window('a1', { hits: 5 }));
-    expect(await take(quota('a1'), quota('b1'), tokens('c1'))).toMatchObject([
-      { limited: true },
-      { limited: false, used: 1 },
-      { remaining: 99 },
-    ]);
-    fill(window('b1', { hits: 4 }));
-    expect(await take(quota('a1'), quota('b1'), tokens('c1'))).toMatchObject([
-      { limited: true },
-      { limited: true },
-      { remaining: 99 },
-    ]);
-    await turn();
-    expect(used(tokens('c1'))).toBe(1);
-    expect(map.of('a').asked[0]?.items).toMatchObject([{ enforcement: 'observe' }]);
-  });
-
-  test('quotas on one partition are decided there', async () => {
-    const quotas = ['a1', 'a2'].map((key) => window(key, { enforcement: 'quota' }));
-    fill(window('a1', { hits: 5 }), window('a2', { hits: 5 }));
-    expect(await take(...quotas, tokens('b1'))).toMatchObject([
-      { limited: true },
-      { limited: true },
-      { used: 0 },
-    ]);
-    expect(asked('a')).toEqual([quotas]);
-    await turn();
-    expect(used(tokens('b1'))).toBe(0);
   });
 
   test('more hits than a limit can ever allow take no tokens from any partition', async () => {
@@ -383,29 +330,6 @@ describe('holds', () => {
     ]);
     expect([used(slot('a1')), used(tokens('b1')), used(slot('c1'))]).toEqual([0, 9, 0]);
     expect(store.giveBackStats).toEqual(NONE);
-  });
-});
-
-describe('a request with many items for many partitions', () => {
-  const items = Array.from({ length: 256 }, (_, i) => tokens(`${String.fromCharCode(0x4e00 + i)}`));
-
-  test('is sent to all of them in one turn, with its outcomes in order', async () => {
-    const taking = take(...items);
-    await turn();
-    expect(items.filter(({ key }) => map.of(key).asked.length === 1)).toHaveLength(256);
-    const outcomes = (await taking) as readonly { remaining: number }[];
-    expect(outcomes.map(({ remaining }) => remaining)).toEqual(items.map(() => 99));
-    expect(map.of(items[0]!.key).asked).toMatchObject([{ items: [items[0]] }]);
-  });
-
-  test('is sent to the other partitions if one has failed, and gives back', async () => {
-    map.of(items[100]!.key).answer = () => UNAVAILABLE;
-    expect(await take(...items)).toBe(UNAVAILABLE);
-    await store.close();
-    const askedParts = items.filter(({ key }) => map.of(key).asked.length > 0);
-    expect(askedParts).toHaveLength(256);
-    expect(map.size).toBe(0);
-    expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
   });
 });
 
