@@ -146,30 +146,6 @@ describe('slow connections', () => {
   });
 });
 
-describe('input that is not HTTP/2', () => {
-  test('an HTTP/1.1 request gets an answer that explains the error', async () => {
-    await start();
-    const socket = server.socket();
-    const received = new Received(socket);
-    socket.write('GET /healthcheck HTTP/1.1\r\nHost: weir\r\n\r\n');
-    expect((await received.closed).toString()).toMatch(/^HTTP\/1\.1 \d{3} [\s\S]*gRPC over HTTP\/2/);
-    expect(server.complaints).toEqual([expect.stringMatching(/does not speak HTTP\/2: .*HTTP\/1/)]);
-  });
-
-  test.each([
-    ['a TLS greeting', Buffer.of(0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0)],
-    ['zeros', Buffer.alloc(1_000_000)],
-    ['HTTP/2 frames without a preface', Buffer.concat([settings(), ping()])],
-  ])('%s ends the connection, and is reported once', async (_what, bytes) => {
-    await start();
-    const socket = server.socket();
-    const received = new Received(socket);
-    socket.write(bytes);
-    await received.closed;
-    expect(server.complaints).toEqual([expect.stringMatching(/does not speak HTTP\/2/)]);
-  });
-});
-
 describe('clients that do not read', () => {
   test('a client that leaves its socket full is no longer read, and is closed above the limit', async () => {
     await start(limits({ maxOutputBytes: 1_000_000, connectionWindowBytes: 1_000_000 }));

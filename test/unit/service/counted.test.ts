@@ -94,11 +94,3 @@ describe("the reference's counters", () => {
     expect(on.observer.told).not.toContain('failed for redis');
   });
 });
-
-describe('requests without a decision', () => {
-  test('an unknown domain gets an answer', () => {
-    const on = decider();
-    on.answer([one('window')], 0, 'other');
-    expect(on.observer.told).toEqual(['unknown other']);
-  });
-});

@@ -101,13 +101,6 @@ describe('large requests', () => {
     expect(queue.logged()).toEqual(['in time decided']);
   });
 
-  test('of callers that are gone are not decided', async () => {
-    const queue = new Queue();
-    void queue.run('gone', 0, { cancelled: () => true });
-    await turn();
-    expect(queue.logged()).toEqual(['gone cancelled']);
-  });
-
   test('find a full queue after 1,000 requests, or 64 MiB', async () => {
     const queue = new Queue();
     for (let i = 0; i < MAX_WAITING_REQUESTS; i++) void queue.run('waits');

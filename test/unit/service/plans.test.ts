@@ -26,19 +26,6 @@ test('each customer has the limit of its row, or of the default', () => {
   expect(headers(decider.answer(of('new')))).toMatchObject({ 'x-ratelimit-will-be-throttled': 'true' });
 });
 
-test('a blocked customer is also denied if the request has no hits, as before a charge', () => {
-  const decider = new Decider(policyWith(3));
-  const [customer] = of('evil');
-  const peek = { ...(customer as ReturnType<typeof descriptor>), hitsAddend: 0 };
-  expect(decider.answer([peek]).overallCode).toBe(CODE.OVER_LIMIT);
-});
-
-test('a blocked customer is also denied by a soft limit', () => {
-  const decider = new Decider(policyWith(1, ', on_over: { allow: true }'));
-  const codes = ['acme', 'acme', 'evil'].map((tenant) => decider.answer(of(tenant)).overallCode);
-  expect(codes).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT]);
-});
-
 test('metrics and statistics have the names of the rule, whatever the row', () => {
   const decider = new Decider(policyWith(1));
   for (const tenant of ['acme', 'evil', 'x']) decider.answer(of(tenant));

@@ -75,6 +75,16 @@ function noted(): [Promise<unknown>, Receive] {
   return [last, (result) => result !== 'waiting' && resolveIt(result)];
 }
 
+/** Uses fake timers in the tests of a group. */
+function useFakeTimers(): void {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+}
+
 test('repeats an end until the store answers', async () => {
   let failures = 3;
   const late = new Ends(new FakeClock(), () => (failures-- > 0 ? FAILED : ANSWERED));
@@ -84,7 +94,10 @@ test('repeats an end until the store answers', async () => {
   expect(failures).toBe(-1);
 });
 
-test('gives up an end when its hold has expired', async () => {
+test.each([
+  ['when its hold has expired', OWN, {}],
+  ['with an invented long lifetime', FORGED, { lifetimeMillis: 0xffff_ffff }],
+] as const)('gives up an end %s', async (_what, source, options) => {
   const clock = new FakeClock();
   let calls = 0;
   const late = new Ends(clock, () => {
@@ -93,7 +106,7 @@ test('gives up an end when its hold has expired', async () => {
     return FAILED;
   });
   const [result, receive] = noted();
-  late.add(endOf('a'), receive);
+  late.add(endOf('a', source, options), receive);
   expect(await result).toBe('lost');
   expect(calls).toBe(2);
 });
@@ -130,12 +143,7 @@ describe('while the store hangs', () => {
     }
   }
   const hanging = (): Ends => new Ends(new FakeClock(), () => new Promise(() => {}));
-  beforeEach(() => {
-    jest.useFakeTimers();
-  });
-  afterEach(() => {
-    jest.useRealTimers();
-  });
+  useFakeTimers();
 
   test('keeps ends up to a number of bytes, with room for other connections and for own tokens', () => {
     const late = hanging();
@@ -263,9 +271,10 @@ describe('while the store hangs', () => {
   });
 });
 
-test('ends with own tokens go before all others', async () => {
-  jest.useFakeTimers();
-  try {
+describe('ends that wait', () => {
+  useFakeTimers();
+
+  test('ends with own tokens go before all others', async () => {
     const sent: string[] = [];
     let answer: TakeResult = FAILED;
     const late = new Ends(new FakeClock(), ({ key }) => {
@@ -277,14 +286,9 @@ test('ends with own tokens go before all others', async () => {
     answer = ANSWERED;
     await jest.advanceTimersByTimeAsync(100);
     expect(sent).toEqual(Array.from({ length: 10 }, () => 'own'));
-  } finally {
-    jest.useRealTimers();
-  }
-});
+  });
 
-test('an end with little work passes ends with much work', async () => {
-  jest.useFakeTimers();
-  try {
+  test('an end with little work passes ends with much work', async () => {
     const sent: string[] = [];
     const late = new Ends(new FakeClock(), ({ key }) => {
       sent.push(key);
@@ -297,14 +301,9 @@ test('an end with little work passes ends with much work', async () => {
     expect(sent).toEqual(['large']);
     await jest.advanceTimersByTimeAsync(30);
     expect(sent.length).toBe(5);
-  } finally {
-    jest.useRealTimers();
-  }
-});
+  });
 
-test('a repeated own token needs no memory, and a forged end does not replace another one', async () => {
-  jest.useFakeTimers();
-  try {
+  test('a repeated own token needs no memory, and a forged end does not replace another one', async () => {
     let answer: TakeResult = FAILED;
     const late = new Ends(new FakeClock(), () => answer);
     const told: unknown[] = [];
@@ -318,28 +317,9 @@ test('a repeated own token needs no memory, and a forged end does not replace an
     answer = FAILED;
     late.add(endOf('a', OWN, { id }), (result) => told.push(result));
     expect(told.at(-1)).toBe('waiting');
-  } finally {
-    jest.useRealTimers();
-  }
-});
-
-test('nobody can invent a long lifetime', async () => {
-  const clock = new FakeClock();
-  let calls = 0;
-  const late = new Ends(clock, () => {
-    calls++;
-    clock.advance(600_000);
-    return FAILED;
   });
-  const [result, receive] = noted();
-  late.add(endOf('a', FORGED, { lifetimeMillis: 0xffff_ffff }), receive);
-  expect(await result).toBe('lost');
-  expect(calls).toBe(2);
-});
 
-test('many ends that fail are repeated after growing pauses', async () => {
-  jest.useFakeTimers();
-  try {
+  test('many ends that fail are repeated after growing pauses', async () => {
     let calls = 0;
     let answer: TakeResult = FAILED;
     const late = new Ends(new FakeClock(), () => {
@@ -354,14 +334,9 @@ test('many ends that fail are repeated after growing pauses', async () => {
     answer = ANSWERED;
     await jest.advanceTimersByTimeAsync(2000);
     expect(answered).toBe(1000);
-  } finally {
-    jest.useRealTimers();
-  }
-});
+  });
 
-test('many ends that wait are sent soon after the store answers again', async () => {
-  jest.useFakeTimers();
-  try {
+  test('many ends that wait are sent soon after the store answers again', async () => {
     let answer: TakeResult = FAILED;
     const late = new Ends(new FakeClock(), () => answer);
     let answered = 0;
@@ -371,14 +346,9 @@ test('many ends that wait are sent soon after the store answers again', async ()
     // A pause of at most 800 ms, and 20 pauses of 100 ms.
     await jest.advanceTimersByTimeAsync(3000);
     expect(answered).toBe(5000);
-  } finally {
-    jest.useRealTimers();
-  }
-});
+  });
 
-test('ends that fail are repeated while other ends succeed', async () => {
-  jest.useFakeTimers();
-  try {
+  test('ends that fail are repeated while other ends succeed', async () => {
     let calls = 0;
     const late = new Ends(new FakeClock(), ({ key }) => {
       if (key !== 'waits') return key === 'fails' ? FAILED : ANSWERED;
@@ -391,9 +361,7 @@ test('ends that fail are repeated while other ends succeed', async () => {
       await jest.advanceTimersByTimeAsync(50);
     }
     expect(calls).toBe(2);
-  } finally {
-    jest.useRealTimers();
-  }
+  });
 });
 
 test('deferred ends are sent while many others fail', async () => {
@@ -405,12 +373,7 @@ test('deferred ends are sent while many others fail', async () => {
 });
 
 describe('a drain', () => {
-  beforeEach(() => {
-    jest.useFakeTimers();
-  });
-  afterEach(() => {
-    jest.useRealTimers();
-  });
+  useFakeTimers();
 
   test('waits until all ends are sent, also after a long pause', async () => {
     let answer: TakeResult = FAILED;
