@@ -17,7 +17,6 @@ import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../../src/config/read/plans/plan-
 import { MAX_VALUE_BYTES } from '../../src/config/sources/redis-rows.js';
 import { MAX_RULES_AT_ONCE } from '../../src/config/threads/render-config.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../src/config/xds/envelope.js';
-import { MAX_FIELDS } from '../../src/config/xds/load-update.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
 import { MAX_FILE_BYTES, MAX_MARKS } from '../../src/config/yaml/yaml-bounds.js';
 import { MAX_AUXILIARY_BYTES } from '../../src/grpc/auxiliary-method.js';
@@ -212,7 +211,7 @@ export const BOUNDS = `
 | cluster nodes that one call tries in succession | ${MAX_REDIRECTIONS + 1}, within the call's deadline | \`on_store_failure\` applies |
 | unanswered calls to Redis that list holds or announce filled buckets | ${count(MAX_PENDING_REQUESTS)} | weir sends no further calls |
 | size of an announcement of filled buckets; size of all announcements | ${size(MAX_KEYS_BYTES)}; ${size(MAX_BYTES)} | all processes clear their deny caches; older announcements are dropped |
-| resources in an xDS update; fields in an update | ${count(MAX_RESOURCES)}; ${count(MAX_FIELDS)} | ${UPDATE_REJECTED} |
+| resources in an xDS update | ${count(MAX_RESOURCES)} | ${UPDATE_REJECTED} |
 | size of an xDS update | \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ${size(MAX_UPDATE_BYTES)} | ${UPDATE_REJECTED} |
 | files and directories below \`RUNTIME_ROOT\`, or in a directory that \`weir migrate\` reads | ${count(MAX_LAYOUT_ENTRIES)} | weir reports an error, and reads none of the files |
 | size of a policy file; number of errors that weir lists for one load | ${size(MAX_FILE_BYTES)}; ${count(MAX_PROBLEMS)} | the file is invalid; weir shows the number of further errors |

@@ -1,6 +1,5 @@
 import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
 import { assetPath } from '../../assets.js';
-import { FieldCounter } from './field-count.js';
 import type { Message } from './rate-limit-config.js';
 
 /** Type URL of the resources that weir requests from a management server. */
@@ -43,12 +42,7 @@ export interface DiscoveryCodec {
   decodeResponse(bytes: Uint8Array): DiscoveryResponse;
   /** Decodes a ratelimit.config.ratelimit.v3.RateLimitConfig with the field names of its proto file. */
   decodeConfig(bytes: Uint8Array): Message;
-  /** Returns the number of fields in such a message; see {@link FieldCounter}. */
-  countFields(bytes: Uint8Array, most: number): number;
 }
-
-const CONFIG = 'ratelimit.config.ratelimit.v3.RateLimitConfig';
-const DESCRIPTOR = 'ratelimit.config.ratelimit.v3.RateLimitDescriptor';
 
 /**
  * Creates the codec. It reads the files in `proto/`, so create one per process. Throws an Error if the build is
@@ -69,8 +63,7 @@ export function createDiscoveryCodec(): DiscoveryCodec {
   });
   const request = messageOf(definition, 'envoy.service.discovery.v3.DiscoveryRequest');
   const response = messageOf(definition, 'envoy.service.discovery.v3.DiscoveryResponse');
-  const config = messageOf(configs, CONFIG);
-  const counter = new FieldCounter(configs, CONFIG, DESCRIPTOR);
+  const config = messageOf(configs, 'ratelimit.config.ratelimit.v3.RateLimitConfig');
   return {
     encodeRequest: (value) => request.serialize(value),
     decodeResponse: (bytes) => {
@@ -79,7 +72,6 @@ export function createDiscoveryCodec(): DiscoveryCodec {
       return { ...decoded, resources };
     },
     decodeConfig: (bytes) => config.deserialize(strictBuffer(bytes)) as Message,
-    countFields: (bytes, most) => counter.count(bytes, most),
   };
 }
 

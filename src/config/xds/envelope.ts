@@ -1,5 +1,3 @@
-import { readVarint } from './varint.js';
-
 /** Maximum number of resources in one update. Each resource is a domain. */
 export const MAX_RESOURCES = 10_000;
 /** Maximum size of an update in bytes, whatever the value of XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES. */
@@ -84,4 +82,19 @@ function varint(bytes: Uint8Array, from: number): readonly [value: number, end: 
 
 function text(bytes: Uint8Array, begin: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + begin, end - begin).toString('utf8');
+}
+
+/**
+ * Reads a protobuf varint of up to 64 bits at `from`. Returns its value, rounded above 2^53, and the position of its
+ * end. Returns undefined if it does not end within ten bytes or within the input.
+ */
+function readVarint(bytes: Uint8Array, from: number): readonly [value: number, end: number] | undefined {
+  let value = 0;
+  for (let i = 0; i < 10; i++) {
+    const byte = bytes[from + i];
+    if (byte === undefined) return undefined;
+    value += (byte % 128) * 128 ** i;
+    if (byte < 128) return [value, from + i + 1];
+  }
+  return undefined;
 }

@@ -15,11 +15,6 @@ import { toDocument } from './rate-limit-config.js';
 
 /** Maximum number of characters of a resource's name in messages. */
 const MAX_NAME = 200;
-/**
- * Maximum number of fields in all resources of an update, nested ones included. This is enough for 100,000 rules with a
- * window of nine fields each; see {@link FieldCounter}.
- */
-export const MAX_FIELDS = 1_000_000;
 
 /**
  * Reads a DiscoveryResponse with {@link readUpdate}, and returns its digest as `contents`. A response with the digest
@@ -48,17 +43,6 @@ export function readResponse(
       contents,
       before,
     );
-  let fields = 0;
-  for (const { value } of resources) {
-    fields += codec.countFields(value, MAX_FIELDS - fields);
-    if (fields > MAX_FIELDS) {
-      return rejectedUpdate(
-        `the update has more than ${MAX_FIELDS} fields; send fewer rules`,
-        contents,
-        before,
-      );
-    }
-  }
   return { ...readUpdate(resources, codec, options, before), contents };
 }
 

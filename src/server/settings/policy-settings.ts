@@ -263,7 +263,7 @@ export const POLICY_SETTINGS = {
     default: '',
     help:
       'Maximum size of a message from the management server, in bytes. If unset: 4 MiB. An update is always ' +
-      'limited to 10,000 resources, 1,000,000 fields and 64 MiB.',
+      'limited to 10,000 resources and 64 MiB.',
     reference: { default: '' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

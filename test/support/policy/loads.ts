@@ -7,7 +7,7 @@ import {
   readDocuments,
 } from '../../../src/config/files/load-policies.js';
 import type { DiscoveryCodec, Resource } from '../../../src/config/xds/discovery.js';
-import { readResponse, readUpdate } from '../../../src/config/xds/load-update.js';
+import { readUpdate } from '../../../src/config/xds/load-update.js';
 
 /** Reads documents and builds their policies, in this thread. */
 export function loadDocuments(
@@ -25,14 +25,4 @@ export function loadUpdate(
   options: LoadOptions,
 ): LoadedPolicies {
   return buildPolicies(readUpdate(resources, codec, options, inEffectOf(undefined)), undefined);
-}
-
-/** Reads a DiscoveryResponse and builds its policies, in this thread. */
-export function loadResponse(
-  bytes: Uint8Array,
-  codec: DiscoveryCodec,
-  options: LoadOptions,
-  rejected: string | undefined,
-): LoadedPolicies {
-  return buildPolicies(readResponse(bytes, codec, options, rejected, inEffectOf(undefined)), undefined);
 }
