@@ -97,6 +97,14 @@ test('the calls of one turn are one write', async () => {
   }
 });
 
+test('keys with any characters are written as UTF-8', async () => {
+  const store = await open({ keysPerCall: 1 });
+  const keys = ['plain', 'größe', '限制'];
+  await Promise.all(keys.map((key) => take(store, key)));
+  const stored = (await admin.keys('*')).join();
+  for (const key of keys) expect(stored).toContain(key);
+});
+
 test('calls wait beyond a bound on the memory of unanswered ones, and are sent after replies', async () => {
   const store = await open({ maxInFlight: 1_000_000, timeoutMicros: 60_000_000 });
   redis.pause();

@@ -84,8 +84,13 @@ export function masterConnector(owner: ConnectorOwner, limit: ConnectLimit): Con
   };
 }
 
-/** Adds what ioredis does not do: repeated errors, a connection that takes too long, and endless replies. */
+/**
+ * Adds what ioredis does not do: repeated errors, a connection that takes too long, endless replies, and writes in
+ * Latin-1.
+ */
 function guarded(stream: Socket, owner: ConnectorOwner, { connectMs, usesTls }: ConnectLimit): Socket {
+  // Commands are ASCII text or buffers, and Node.js writes Latin-1 in less than half the time of UTF-8.
+  stream.setDefaultEncoding('latin1');
   // ioredis listens for one error. A TLS socket may emit a second one, which would end the process.
   stream.on('error', ignore);
   const timer = new StallTolerantTimer(connectMs, () => stream.destroy(new Error('connect ETIMEDOUT')));

@@ -152,7 +152,7 @@ export class RedisNode implements StoreConnection {
 
   readonly send: SendCommand = (name, args, bound) => {
     if (!this.#isWritable) return Promise.reject(new Error('there is no connection'));
-    const { text } = encodeCommand(name, args);
+    const { text, ascii } = encodeCommand(name, args);
     const bytes = text.length + REPLY_INTEGER_BYTES * bound.integers;
     this.#unansweredBytes += bytes;
     this.#cork();
@@ -171,7 +171,7 @@ export class RedisNode implements StoreConnection {
           reject(error);
         },
       };
-      new ScriptCall(text, bound, result).sendTo(this.#redis);
+      new ScriptCall(ascii ? text : Buffer.from(text), bound, result).sendTo(this.#redis);
     });
   };
 

@@ -22,13 +22,13 @@ export class ScriptCall {
   readonly args: readonly string[] = [];
   readonly isTraced = true;
   readonly promise = undefined;
-  readonly #text: string;
+  readonly #bytes: string | Buffer;
   readonly #bound: ReplyBound;
   readonly #result: ScriptCallResult;
 
-  /** `text` is the encoded command, and `bound` the maximum size of its reply. */
-  constructor(text: string, bound: ReplyBound, result: ScriptCallResult) {
-    this.#text = text;
+  /** `bytes` is the encoded command as a buffer or ASCII text, and `bound` the maximum size of its reply. */
+  constructor(bytes: string | Buffer, bound: ReplyBound, result: ScriptCallResult) {
+    this.#bytes = bytes;
     this.#bound = bound;
     this.#result = result;
   }
@@ -40,8 +40,8 @@ export class ScriptCall {
 
   setReplyContext(): void {}
 
-  toWritable(): string {
-    return this.#text;
+  toWritable(): string | Buffer {
+    return this.#bytes;
   }
 
   resolve(reply: unknown): void {
