@@ -74,27 +74,21 @@ function refusalOf(resources: number, bytes: number): string | undefined {
   return undefined;
 }
 
+/**
+ * Reads a protobuf varint of up to 64 bits at `from`. Returns its value, rounded above 2^53, and the position of its
+ * end. Throws an Error if it does not end within ten bytes or within the input.
+ */
 function varint(bytes: Uint8Array, from: number): readonly [value: number, end: number] {
-  const read = readVarint(bytes, from);
-  if (read === undefined) throw new Error('a number is incomplete or longer than 10 bytes');
-  return read;
+  let value = 0;
+  for (let i = 0; i < 10; i++) {
+    const byte = bytes[from + i];
+    if (byte === undefined) break;
+    value += (byte % 128) * 128 ** i;
+    if (byte < 128) return [value, from + i + 1];
+  }
+  throw new Error('a number is incomplete or longer than 10 bytes');
 }
 
 function text(bytes: Uint8Array, begin: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + begin, end - begin).toString('utf8');
-}
-
-/**
- * Reads a protobuf varint of up to 64 bits at `from`. Returns its value, rounded above 2^53, and the position of its
- * end. Returns undefined if it does not end within ten bytes or within the input.
- */
-function readVarint(bytes: Uint8Array, from: number): readonly [value: number, end: number] | undefined {
-  let value = 0;
-  for (let i = 0; i < 10; i++) {
-    const byte = bytes[from + i];
-    if (byte === undefined) return undefined;
-    value += (byte % 128) * 128 ** i;
-    if (byte < 128) return [value, from + i + 1];
-  }
-  return undefined;
 }
