@@ -43,8 +43,6 @@ describe('several workers', () => {
   beforeAll(async () => {
     server = await start({ LOG_LEVEL: 'debug' });
     connections = clients(server, 6);
-    // In sequence, because a worker has its turn once it has accepted the previous connection.
-    for (const client of connections) await client.ask('d', [descriptor(['k=turn'])]);
   });
   afterAll(async () => {
     for (const client of connections) client.close();
@@ -67,12 +65,15 @@ describe('several workers', () => {
     return replies.map(({ response }) => response?.statuses[0]?.currentLimit?.requestsPerUnit);
   }
 
-  test('accept connections in turn', async () => {
-    const decisions = (): Record<string, unknown>[] => server.log().filter(({ msg }) => msg === 'decision');
-    await waitFor('six decisions in the log', () => decisions().length >= 6);
-    const decidedBy = new Map<unknown, number>();
-    for (const { worker } of decisions()) decidedBy.set(worker, (decidedBy.get(worker) ?? 0) + 1);
-    expect([...decidedBy.values()]).toEqual([2, 2, 2]);
+  test('each accept connections', async () => {
+    // A worker that answers late loses its turn to another, so the number of connections is not fixed.
+    await waitFor('a decision of each worker', async () => {
+      const [client] = clients(server, 1) as [RlsClient];
+      await client.ask('d', [descriptor(['k=turn'])]);
+      client.close();
+      const deciding = server.log().flatMap(({ msg, worker }) => (msg === 'decision' ? [worker] : []));
+      return new Set(deciding).size === 3;
+    });
   });
 
   test('allow exactly the tokens of a bucket, and add up their metrics', async () => {
