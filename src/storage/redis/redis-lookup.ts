@@ -1,23 +1,19 @@
-import { ClusterFinder } from './cluster/cluster-finder.js';
-import type { ClusterView } from './cluster/cluster-view.js';
-import { prepareTls } from './connection/dial.js';
-import { fixedLogin, type LoginSource } from './connection/login-source.js';
-import { Outage } from './connection/outage.js';
-import { endpointName } from './connection/redis-address.js';
+import { type ClusterView, newestView, queryNode } from './cluster/cluster-view.js';
+import { fixedLogin } from './connection/login-source.js';
+import { endpointName, type SentinelAddress } from './connection/redis-address.js';
+import { nodeFaultText } from './node/faults.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
+import { optionsOf, withRedis } from './with-redis.js';
 
 /** Finds the server of a bucket once, without using any bucket. */
 export class RedisLookup {
   readonly #options: RedisStoreOptions;
-  readonly #login: LoginSource;
-  readonly #closeFunctions: (() => void)[];
+  readonly #closing = new AbortController();
   #view: Promise<ClusterView> | undefined;
   #master: Promise<string> | undefined;
 
   constructor(options: RedisStoreOptions) {
-    this.#options = options;
-    this.#login = options.login ?? fixedLogin(options.address);
-    this.#closeFunctions = [() => this.#login.close()];
+    this.#options = { ...options, login: options.login ?? fixedLogin(options.address) };
   }
 
   /**
@@ -26,56 +22,50 @@ export class RedisLookup {
    * that states the problem and the setting to change.
    */
   async serverOf(slot: number): Promise<string> {
-    const { address, finder, names } = this.#options;
+    const { address, names } = this.#options;
+    const { cluster, sentinel, redactedAddress } = address;
     try {
-      if (address.cluster !== undefined) {
-        this.#view ??= this.#queryCluster();
+      if (cluster !== undefined) {
+        this.#view ??= newestView(cluster, undefined, (node) =>
+          withRedis(optionsOf(this.#options, node), this.#closing.signal, (redis) => queryNode(redis, node)),
+        );
         const { ranges } = await this.#view;
         const range = ranges.find(({ first, last }) => first <= slot && slot <= last);
         if (range !== undefined) return endpointName(range.master);
-        throw new Error(
-          `no node serves slot ${slot}: restart the slot's master, or assign the slot to another master ` +
-            '(CLUSTER ADDSLOTS)',
-        );
+        throw new Error(`no node of the Redis Cluster serves slot ${slot}`);
       }
-      if (finder !== undefined) {
-        this.#master ??= this.#queryFinder(finder);
-        return await this.#master;
-      }
-      return address.redactedAddress;
+      if (sentinel === undefined) return redactedAddress;
+      this.#master ??= this.#queryMaster(sentinel);
+      return await this.#master;
     } catch (error) {
-      const named = { prefix: 'REDIS', login: undefined, ...names, cluster: address.cluster !== undefined };
-      throw new Error(
-        new Outage(address, named).lastSentence((error as Error).message, address.redactedAddress),
-      );
+      const why = nodeFaultText((error as Error).message, names?.prefix ?? 'REDIS');
+      throw new Error(`Redis ${redactedAddress} cannot be used: ${why}`);
     }
   }
 
   /** Ends all queries. */
   close(): void {
-    for (const close of this.#closeFunctions.splice(0)) close();
+    this.#closing.abort();
+    this.#options.login?.close();
   }
 
-  #queryCluster(): Promise<ClusterView> {
-    const { address, tls, names } = this.#options;
-    return new Promise((found, failed) => {
-      const cluster = new ClusterFinder(
-        {
-          seeds: address.cluster ?? [],
-          tls: prepareTls(address.tls, tls),
-          login: () => this.#login.login(),
-          variable: `${names?.prefix ?? 'REDIS'}_URL`,
-        },
-        { found, failed: (reason) => failed(new Error(reason)), inconsistent: () => {} },
-      );
-      this.#closeFunctions.push(() => cluster.close());
-      cluster.refresh();
-    });
-  }
-
-  async #queryFinder(make: NonNullable<RedisStoreOptions['finder']>): Promise<string> {
-    const finder = make();
-    this.#closeFunctions.push(() => finder.close());
-    return (await finder.find()).name;
+  /** Asks one Sentinel after the other for the master. */
+  async #queryMaster({ masterName, sentinels }: SentinelAddress): Promise<string> {
+    const { sentinelLogin = {}, address } = this.#options;
+    let reason = 'no Sentinel knows this master';
+    for (const sentinel of sentinels) {
+      const options = { ...optionsOf(this.#options, sentinel), login: fixedLogin(sentinelLogin) };
+      try {
+        const master = await withRedis(options, this.#closing.signal, (redis) =>
+          redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName),
+        );
+        if (!Array.isArray(master)) continue;
+        const server = endpointName({ host: String(master[0]), port: Number(master[1]) });
+        return `${address.tls ? 'rediss' : 'redis'}://${server} (master ${masterName})`;
+      } catch (error) {
+        reason = (error as Error).message;
+      }
+    }
+    throw new Error(`All sentinels are unreachable: ${reason}`);
   }
 }

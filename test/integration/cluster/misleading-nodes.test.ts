@@ -3,14 +3,11 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
-import { MAX_CLUSTER_NODES } from '../../../src/storage/redis/cluster/cluster-nodes.js';
-import { PAUSE_PER_SERVER_MS } from '../../../src/storage/redis/connection/connection-attempts.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
-import { startFakeClusterNode } from '../../support/redis/fake-cluster-node.js';
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.day);
 
@@ -126,24 +123,6 @@ describe('the query for slots', () => {
   });
 });
 
-test('thousands of unavailable masters in the answer of a node cost no more than a few', async () => {
-  const fakeNode = await startFakeClusterNode(2000);
-  try {
-    const store = stores.openOne(fakeNode.address);
-    const refused = (): number => store.faults.filter((fault) => fault === 'refused').length;
-    await waitFor('each to be tried', () => refused() >= MAX_CLUSTER_NODES);
-    const [before, beganMs] = [refused(), performance.now()];
-    const slotQueries = fakeNode.slotQueries();
-    await waitFor('two more slot queries', () => fakeNode.slotQueries() >= slotQueries + 2);
-    const seconds = (performance.now() - beganMs) / 1000;
-    // A single unavailable server would be tried twice a second.
-    expect(refused() - before).toBeLessThan(50 + 2 * (1000 / PAUSE_PER_SERVER_MS) * seconds);
-    expect(store.log.length).toBeLessThan(120);
-  } finally {
-    await fakeNode.stop();
-  }
-});
-
 test('requests over as many slots as they may have limits delay no other, and free their capacity', async () => {
   const store = await stores.open(cluster.url, { timeoutMicros: 20_000_000 });
   const items = Array.from({ length: 256 }, (_, i) => itemOf(`wide tenant ${i}`, 'a', SLOW));
@@ -169,8 +148,8 @@ test('the failure of the whole cluster is logged once, and the cluster recovers'
   const tenant = await tenantOn(one);
   for (const node of cluster.nodes) await node.kill();
   await waitFor('the loss', () => !store.store.connected);
-  const refused = (): number => store.faults.filter((fault) => fault === 'no_cluster').length;
-  await waitFor('several looks', () => refused() >= 3);
+  const refused = (): number => store.faults.filter((fault) => fault === 'refused').length;
+  await waitFor('several looks', () => refused() >= 10);
   const lines = store.log.filter((line) => line.includes('no node of the Redis Cluster answers'));
   expect(lines).toHaveLength(1);
   for (const node of cluster.nodes) await node.restart();

@@ -1,35 +1,48 @@
-import { type BucketStore, StorageError, type TakeItem } from '../../../limiter/bucket-store.js';
+import {
+  type BucketStore,
+  StorageError,
+  type TakeItem,
+  type TakeResult,
+} from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import { quantity } from '../../../quantity.js';
 import { Signal } from '../../../runtime/signal.js';
-import type { Partition, Shard } from '../../sharded/shard.js';
+import { withTimeout } from '../../../runtime/turns.js';
+import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
 import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
-import { prepareTls } from '../connection/dial.js';
 import { fixedLogin } from '../connection/login-source.js';
-import { Outage, type RedisSettingNames } from '../connection/outage.js';
 import { ReconnectGrace } from '../connection/reconnect-grace.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
-import { redisFaultOf } from '../connection/redis-fault.js';
+import { RedisReplyError } from '../connection/redis-error.js';
 import { SharedLogin } from '../connection/shared-login.js';
+import { nodeFaultOf, nodeFaultText } from '../node/faults.js';
 import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { HighestTime } from '../redis-time.js';
 import type { ScriptReply, ScriptRequest } from '../script-requests/script-request.js';
-import { ClusterFinder } from './cluster-finder.js';
-import { type ClusterNodeOptions, ClusterNodes } from './cluster-nodes.js';
-import type { ClusterView } from './cluster-view.js';
-import { BucketSlots } from './slot-keys.js';
-import { UNKNOWN_PARTITION, UnknownNodes } from './unknown-nodes.js';
+import type { TakeBatch } from '../take-batch.js';
+import { optionsOf, withRedis } from '../with-redis.js';
+import { ClusterPoll, type ClusterView, queryNode, redirectedEndpoint, SLOTS } from './cluster-view.js';
+import { isRedirection, type Redirect } from './redirect.js';
+import { BucketSlots, slotOfKey, tagOfSlots } from './slot-keys.js';
 
 /** Maximum time that requests wait for the first view after the start, in milliseconds. */
 const DISCOVERY_GRACE_MS = 1000;
-/** Maximum number of log lines about nodes per minute, because a server may name any number of nodes. */
-const MAX_NODE_LINES = 100;
-const NODE_LINES_MS = 60_000;
+/** Time for which a node without slots is kept, in milliseconds, because migrated slots may return. */
+const FORGET_MS = 10_000;
+/**
+ * Time for which a slot counts as migrating after the latest sign of a migration, in microseconds. Nodes report a
+ * migration only when they receive keys of the slot.
+ */
+const MOVING_MICROS = 1_000_000;
+/** Maximum number of ranges in a log line about unassigned slots. */
+const MAX_LOGGED_RANGES = 5;
+/** The partition of all buckets until the nodes are known; not a slot. */
+const UNKNOWN_PARTITION: Partition = '';
 
 /** Faults of a node after which another node may serve its slots. */
 const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
@@ -43,222 +56,348 @@ export interface ClusterStoreOptions extends RedisStoreOptions {
   readonly takeAgain: BucketStore['take'];
 }
 
-/** State of a cluster: whether the slots are known, and which slots no node serves. */
-type ClusterState =
-  | { readonly at: 'unknown' }
-  | { readonly at: 'known'; readonly unassignedSlots: string }
-  | { readonly at: 'closed' };
+/** A node that stores buckets, or may store some soon. */
+interface ClusterNode {
+  readonly endpoint: HostPort;
+  readonly name: string;
+  readonly store: RedisStore;
+  /** Since when it has had no slots, in milliseconds; undefined while it serves slots. */
+  slotlessSinceMs: number | undefined;
+}
 
 /**
  * The buckets in a Redis Cluster: a {@link RedisStore} for each master, each with its own circuit breaker. A dead
  * master therefore affects only the tenants in its slots. All buckets of a tenant share a slot and are decided in one
- * step.
+ * step. Until the masters are known, it is itself the only shard, in which requests wait.
  */
-export class ClusterStore implements RedisBuckets {
+export class ClusterStore implements RedisBuckets, Shard {
+  /** Takes that wait for the masters are repeated afterwards, so this shard never gives hits back. */
+  readonly connectionEpoch = undefined;
   readonly #options: ClusterStoreOptions;
-  readonly #names: RedisSettingNames;
   readonly #monotonicMicros: () => number;
+  readonly #slots: BucketSlots;
   readonly #keys: RedisKeys;
   readonly #highestTime: HighestTime = { micros: 0 };
   readonly #login: SharedLogin;
   readonly #attempts = new ConnectionAttempts();
-  readonly #outage: Outage;
-  readonly #nodes: ClusterNodes;
-  readonly #finder: ClusterFinder;
-  readonly #unknown: UnknownNodes;
+  readonly #poll: ClusterPoll;
+  readonly #closing = new AbortController();
+  readonly #nodes = new Map<string, ClusterNode>();
+  /** The node of each slot. */
+  readonly #owners = new Array<ClusterNode | undefined>(SLOTS).fill(undefined);
+  /** Migrating slots, each with the time until which it counts as migrating. */
+  readonly #moving = new Map<number, number>();
+  /** Removed nodes with unanswered calls, and the number of connections of earlier ones. */
+  readonly #removed = new Set<RedisStore>();
+  #closedConnections = 0;
   readonly #upSignal = new Signal();
   readonly #downSignal = new Signal<string>();
   readonly onUp = this.#upSignal.add;
   readonly onDown = this.#downSignal.add;
-  /** Number of log lines about nodes in the current minute, and the start of that minute. */
-  #nodeLines = 0;
-  #nodeLinesSinceMs = Number.NEGATIVE_INFINITY;
-  /** Whether weir has already logged that the addresses belong to two clusters. */
-  #hasLoggedInconsistency = false;
-  #state: ClusterState = { at: 'unknown' };
   /** Active while requests wait for the first view. */
-  readonly #reconnectGrace = new ReconnectGrace(() => this.#reconnectGrace.end());
+  readonly #grace = new ReconnectGrace(() => this.#grace.end());
+  #waitingItems = 0;
+  #isKnown = false;
+  /** The slots without a node that the log shows. */
+  #loggedSlots = '';
+  /** Faults of all nodes that the log shows since the latest view. */
+  readonly #loggedFaults = new Set<StoreFault>();
 
   /** Connects in the background. Throws an Error if the TLS settings are invalid. */
   constructor(options: ClusterStoreOptions) {
-    this.#options = options;
-    const { address, tls, login, timeoutMicros, maxInFlight, takeAgain } = options;
-    const { prefix = 'REDIS', login: place } = options.names ?? {};
-    this.#names = { prefix, login: place, cluster: true };
+    const { address, timeoutMicros } = options;
+    const login = options.login ?? fixedLogin(address);
+    this.#options = { ...options, login };
     this.#monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.#keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
-    const source = login ?? fixedLogin(address);
-    this.#login = new SharedLogin(source);
-    this.#outage = new Outage(address, this.#names);
-    this.#nodes = new ClusterNodes({
-      slots: new BucketSlots(this.#keys),
-      monotonicMicros: this.#monotonicMicros,
-      open: (endpoint, node) => this.#open(endpoint, node),
-      takeAgain,
-      onStaleSlots: () => this.#finder.refresh(),
+    this.#slots = new BucketSlots(this.#keys);
+    this.#login = new SharedLogin(login);
+    this.#poll = new ClusterPoll({
+      seeds: address.cluster ?? [],
+      query: (node) =>
+        withRedis(optionsOf(this.#options, node), this.#closing.signal, (redis) => queryNode(redis, node)),
+      found: (view) => this.#apply(view),
+      failed: (error) => this.#onFailed(error),
     });
-    this.#unknown = new UnknownNodes({
-      name: address.redactedAddress,
-      isKnown: () => this.#state.at === 'known',
-      reconnectGrace: this.#reconnectGrace,
-      takeAgain,
-      maxInFlight,
-      timeoutMicros,
-      monotonicMicros: this.#monotonicMicros,
-    });
-    this.#finder = new ClusterFinder(
-      {
-        seeds: address.cluster ?? [],
-        tls: prepareTls(address.tls, tls),
-        login: () => source.login(),
-        variable: `${prefix}_URL`,
-      },
-      {
-        found: (view) => this.#onFound(view),
-        failed: (reason) => this.#onFailed(reason),
-        inconsistent: (sentence) => this.#onInconsistency(sentence),
-      },
-    );
-    this.#reconnectGrace.start(Math.max(DISCOVERY_GRACE_MS, timerMs(timeoutMicros)));
-    this.#finder.refresh();
+    this.#grace.start(Math.max(DISCOVERY_GRACE_MS, timerMs(timeoutMicros)));
+    this.#poll.refresh();
   }
 
   get connected(): boolean {
-    return this.#nodes.isAnyUp;
+    return this.#serving.some(({ store }) => store.connected);
   }
 
   get isComplete(): boolean {
-    return this.#state.at === 'known' && this.#nodes.areAllUp;
+    return (
+      this.#isKnown && this.#unassignedSlots === '' && this.#serving.every(({ store }) => store.connected)
+    );
   }
 
   get connections(): ConnectionCounts {
-    return this.#nodes.connections;
+    const counts = { active: 0, opened: this.#closedConnections, closed: this.#closedConnections };
+    for (const { connections } of [...this.#stores, ...this.#removed]) {
+      counts.active += connections.active;
+      counts.opened += connections.opened;
+      counts.closed += connections.closed;
+    }
+    return counts;
   }
 
+  /** The nodes that serve slots. Before they are known, the nodes in the settings. */
   get nodes(): readonly RedisNodeState[] {
-    if (this.#state.at !== 'unknown') return this.#nodes.states;
+    if (this.#isKnown) return this.#serving.map(({ name, store }) => ({ ...store.nodes[0], name }));
     const named = new Set(this.#options.address.cluster?.map(endpointName));
-    return [...named].map((name) => ({
-      name,
-      up: false,
-      reason: 'disconnected',
-      latencyMicros: undefined,
-    }));
+    return [...named].map((name) => ({ name, up: false, reason: 'disconnected', latencyMicros: undefined }));
   }
 
+  /**
+   * Returns the partition of a bucket: its slot. While the slot is migrating, the partition is the slot with the key,
+   * because no node then has all buckets of a tenant.
+   */
   partitionOf(item: TakeItem): Partition {
-    return this.#state.at === 'unknown' ? UNKNOWN_PARTITION : this.#nodes.partitionOf(item);
+    if (!this.#isKnown) return UNKNOWN_PARTITION;
+    const slot = this.#slots.of(item);
+    return this.#moving.size > 0 && this.#isMoving(slot) ? `${slot} ${item.key}` : slot;
   }
 
   shardOf(partition: Partition): Shard | StorageError {
-    return partition === UNKNOWN_PARTITION ? this.#unknown : this.#nodes.shardOf(partition);
+    return partition === UNKNOWN_PARTITION ? this : this.#storeOf(partition);
   }
 
+  refusal(mayWait: boolean): StorageError | undefined {
+    if (this.#isKnown || (this.#grace.isActive && mayWait)) return undefined;
+    return this.#refuse('disconnected', `Redis ${this.#options.address.redactedAddress} is unavailable`);
+  }
+
+  /** Waits, during the grace, until the nodes are known. */
+  async takePartition({ items, deadlineMicros, mayWait }: PartitionTake): Promise<TakeResult> {
+    const { takeAgain, maxInFlight, timeoutMicros } = this.#options;
+    const refusal = this.refusal(mayWait);
+    if (refusal !== undefined) return refusal;
+    if (this.#waitingItems > 0 && this.#waitingItems + items.length > maxInFlight)
+      return this.#refuse('overloaded', 'too many requests are waiting for the nodes of the Redis Cluster');
+    this.#waitingItems += items.length;
+    const leftMicros = Math.min(deadlineMicros - this.#monotonicMicros(), timeoutMicros);
+    await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#grace.whenEnded(), () => {});
+    this.#waitingItems -= items.length;
+    // Either the nodes are known now, or the time is over.
+    return this.refusal(false) ?? takeAgain(items, deadlineMicros, mayWait);
+  }
+
+  async giveBackPartition(): Promise<GiveBackResult> {
+    return 'skipped';
+  }
+
+  /** Runs a script on the node that serves its key, see {@link RedisBuckets.runScript}. Follows one redirection. */
   async runScript(request: ScriptRequest): Promise<ScriptReply> {
-    if (this.#state.at !== 'unknown') return this.#nodes.runScript(request);
-    return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is unavailable`);
+    const slot = slotOfKey(request.key);
+    const node = this.#owners[slot];
+    if (node === undefined) return this.#unservedSlot(slot);
+    const answer = await node.store.runScript(request);
+    const cause = typeof answer === 'string' ? undefined : answer.cause;
+    if (!(cause instanceof RedisReplyError) || !isRedirection(cause)) return answer;
+    this.#poll.refresh();
+    const [code, , address = ''] = cause.message.split(' ');
+    const other = code === 'MOVED' || code === 'ASK' ? this.#nodeAt(address, node) : undefined;
+    if (other === undefined || other === node) return answer;
+    if (code === 'MOVED') this.#owners[slot] = other;
+    return other.store.runScript(request, code === 'ASK');
   }
 
   async close(): Promise<void> {
-    this.#state = { at: 'closed' };
-    this.#reconnectGrace.end();
-    this.#finder.close();
-    await this.#nodes.close();
+    this.#closing.abort();
+    this.#isKnown = true;
+    this.#grace.end();
+    this.#poll.close();
+    await Promise.all([...this.#stores, ...this.#removed].map((store) => store.close()));
     this.#login.close();
   }
 
-  #open({ host, port }: HostPort, { redirect, probeTag }: ClusterNodeOptions): RedisStore {
-    const { address, observeFault, finder: _, ...options } = this.#options;
-    const { tls, username, password } = address;
+  get #stores(): RedisStore[] {
+    return [...this.#nodes.values()].map(({ store }) => store);
+  }
+
+  get #serving(): ClusterNode[] {
+    return [...this.#nodes.values()].filter(({ slotlessSinceMs }) => slotlessSinceMs === undefined);
+  }
+
+  #storeOf(partition: Partition): RedisStore | StorageError {
+    const slot = slotOf(partition);
+    return this.#owners[slot]?.store ?? this.#unservedSlot(slot);
+  }
+
+  #unservedSlot(slot: number): StorageError {
+    this.#poll.refresh();
+    return this.#refuse('disconnected', `no node of the Redis Cluster serves slot ${slot}`);
+  }
+
+  #refuse(reason: StorageError['reason'], message: string): StorageError {
+    return new StorageError(reason, message, { unsent: true });
+  }
+
+  #isMoving(slot: number): boolean {
+    const untilMicros = this.#moving.get(slot);
+    if (untilMicros === undefined) return false;
+    if (this.#monotonicMicros() < untilMicros) return true;
+    this.#moving.delete(slot);
+    return false;
+  }
+
+  #noteMoving(slot: number): void {
+    this.#moving.set(slot, this.#monotonicMicros() + MOVING_MICROS);
+  }
+
+  /** Applies a view: waiting calls move to the nodes that now serve their slots. */
+  #apply({ ranges }: ClusterView): void {
+    this.#owners.fill(undefined);
+    const serving = new Set<ClusterNode>();
+    for (const { first, last, master } of ranges) {
+      const node = this.#findOrOpen(master);
+      serving.add(node);
+      this.#owners.fill(node, first, last + 1);
+    }
+    const now = performance.now();
+    for (const node of this.#nodes.values()) {
+      node.slotlessSinceMs = serving.has(node) ? undefined : (node.slotlessSinceMs ?? now);
+      if (now - (node.slotlessSinceMs ?? now) >= FORGET_MS) this.#remove(node);
+    }
+    const isFirst = !this.#isKnown;
+    this.#isKnown = true;
+    this.#grace.end();
+    for (const store of this.#stores) store.reroute((partition) => this.#storeOf(partition));
+    this.#logView(isFirst);
+  }
+
+  /** Removes a node without slots. Calls that it has sent continue until they end. */
+  #remove({ name, store }: ClusterNode): void {
+    this.#nodes.delete(name);
+    this.#removed.add(store);
+    store.reroute((partition) => this.#storeOf(partition));
+    void store.close().then(() => {
+      this.#removed.delete(store);
+      this.#closedConnections += store.connections.opened;
+    });
+  }
+
+  #findOrOpen(endpoint: HostPort): ClusterNode {
+    const name = endpointName(endpoint);
+    const known = this.#nodes.get(name);
+    if (known !== undefined) return known;
+    const { observeFault } = this.#options;
     const store = new RedisStore({
-      ...options,
-      address: {
-        ...{ host, port, tls, db: 0, username, password },
-        redactedAddress: `${tls ? 'rediss' : 'redis'}://${endpointName({ host, port })}`,
-      },
+      ...optionsOf(this.#options, endpoint),
       login: this.#login.ofNode(),
-      log: (level, sentence) => this.#logOfNode(level, sentence),
-      names: this.#names,
       attempts: this.#attempts,
       keys: this.#keys,
       highestTime: this.#highestTime,
-      redirect,
-      probeTag,
+      redirect: (batch, error) => this.#redirect(node, batch, error),
+      probeTag: () => this.#probeTagOf(node),
       observeFault: (fault) => {
         observeFault?.(fault);
-        if (MAY_HAVE_MOVED.has(fault)) this.#finder.refresh();
+        if (MAY_HAVE_MOVED.has(fault)) this.#poll.refresh();
       },
     });
+    const node: ClusterNode = { endpoint, name, store, slotlessSinceMs: performance.now() };
+    this.#nodes.set(name, node);
     store.onUp(this.#upSignal.emit);
     store.onDown(this.#downSignal.emit);
-    return store;
+    return node;
   }
 
-  async #onFound(view: ClusterView): Promise<void> {
-    await this.#nodes.apply(view);
-    const before = this.#state;
-    if (before.at === 'closed') return;
-    const { unassignedSlots } = this.#nodes;
-    this.#state = { at: 'known', unassignedSlots };
-    this.#reconnectGrace.end();
-    this.#outage.hasWorked = true;
-    this.#outage.end();
-    const { address } = this.#options;
-    if (before.at === 'unknown') {
-      this.#log(
-        'info',
-        `Redis ${address.redactedAddress} has ${quantity(this.#nodes.states.length, 'master')}`,
-      );
+  /** Returns a hash tag for a probe of a node, a different one each time, because a slot may be migrating. */
+  #probeTagOf(node: ClusterNode): string | undefined {
+    if (node.slotlessSinceMs !== undefined) return undefined;
+    return tagOfSlots((slot) => this.#owners[slot] === node);
+  }
+
+  /** Redirects a refused call (Redis Cluster specification, "Redirection and resharding"). */
+  #redirect(from: ClusterNode, batch: TakeBatch, { message }: RedisReplyError): ReturnType<Redirect> {
+    const [code, , address = ''] = message.split(' ');
+    const slot = slotOf(batch.partition);
+    if (code === 'TRYAGAIN') return this.#splitByKey(slot, batch);
+    this.#poll.refresh();
+    // No node serves the slot, or this node is wrong. The next view may contain another node.
+    const node = code === 'MOVED' || code === 'ASK' ? this.#nodeAt(address, from) : undefined;
+    if (node === undefined || (code === 'MOVED' && node === from)) return 'held';
+    if (code === 'ASK') {
+      this.#noteMoving(slot);
+      batch.asking = true;
+    } else {
+      this.#owners[slot] = node;
     }
-    if (unassignedSlots === (before.at === 'known' ? before.unassignedSlots : '')) return;
-    if (unassignedSlots === '') this.#log('info', `Redis ${address.redactedAddress} serves all slots`);
+    node.store.adopt(batch);
+    return 'taken';
+  }
+
+  /**
+   * Takes each key of a call separately, because some keys are on this node and others on another node. Redirections
+   * then work.
+   */
+  #splitByKey(slot: number, batch: TakeBatch): ReturnType<Redirect> {
+    if (typeof batch.partition === 'string') return 'failed';
+    this.#noteMoving(slot);
+    for (const { items, deadlineMicros, resolve } of batch.detachPending())
+      void Promise.resolve(this.#options.takeAgain(items, deadlineMicros)).then(resolve);
+    return 'emptied';
+  }
+
+  /** Returns the node at `address` in a redirect from the node `from`, or undefined without an address. */
+  #nodeAt(address: string, from: ClusterNode): ClusterNode | undefined {
+    const endpoint = redirectedEndpoint(address, from.endpoint.host);
+    return endpoint && this.#findOrOpen(endpoint);
+  }
+
+  #logView(isFirst: boolean): void {
+    const { redactedAddress } = this.#options.address;
+    this.#loggedFaults.clear();
+    if (isFirst)
+      this.#log('info', `Redis ${redactedAddress} has ${quantity(this.#serving.length, 'master')}`);
+    const unassigned = this.#unassignedSlots;
+    if (unassigned === this.#loggedSlots) return;
+    this.#loggedSlots = unassigned;
+    if (unassigned === '') this.#log('info', `Redis ${redactedAddress} serves all slots`);
     else {
       this.#log(
         'error',
-        `no node of Redis ${address.redactedAddress} serves slots ${unassignedSlots}: on_store_failure ` +
-          'decides requests whose buckets are in these slots; restart the master, or assign the slots to ' +
-          'another master (CLUSTER ADDSLOTS)',
+        `no node of Redis ${redactedAddress} serves slots ${unassigned}: on_store_failure decides requests whose ` +
+          'buckets are in these slots; restart the master, or assign the slots to another master (CLUSTER ADDSLOTS)',
       );
     }
   }
 
-  #onFailed(reason: string): void {
-    this.#reconnectGrace.end();
-    this.#options.observeFault?.(redisFaultOf(reason).reason);
-    this.#logFailed(reason);
-  }
-
-  #logFailed(reason: string): void {
+  #onFailed({ message }: Error): void {
+    const { address, names, observeFault } = this.#options;
+    const { label } = nodeFaultOf(message);
+    this.#grace.end();
+    observeFault?.(label);
     // Each known node logs its own failures.
-    if (this.#nodes.isAnyUp) return;
-    const { redactedAddress } = this.#options.address;
-    this.#outage.logOnce(reason, redactedAddress, (level, sentence) => this.#log(level, sentence));
-  }
-
-  /** Logged once, because the addresses do not change while weir runs. */
-  #onInconsistency(sentence: string): void {
-    if (!this.#hasLoggedInconsistency) this.#log('warn', sentence);
-    this.#hasLoggedInconsistency = true;
-  }
-
-  #logOfNode(level: 'info' | 'warn' | 'error', sentence: string): void {
-    const now = performance.now();
-    if (now - this.#nodeLinesSinceMs >= NODE_LINES_MS) {
-      this.#nodeLinesSinceMs = now;
-      this.#nodeLines = 0;
-    }
-    this.#nodeLines++;
-    if (this.#nodeLines <= MAX_NODE_LINES) this.#log(level, sentence);
-    else if (this.#nodeLines === MAX_NODE_LINES + 1) {
-      const { redactedAddress } = this.#options.address;
-      this.#log(
-        'warn',
-        `further messages about nodes of Redis ${redactedAddress} are suppressed for up to a minute`,
-      );
-    }
+    if (this.connected || this.#loggedFaults.has(label)) return;
+    this.#loggedFaults.add(label);
+    const why = nodeFaultText(message, names?.prefix ?? 'REDIS');
+    this.#log('error', `Redis ${address.redactedAddress} cannot be used, and weir keeps retrying: ${why}`);
   }
 
   #log(level: 'info' | 'warn' | 'error', sentence: string): void {
-    if (this.#state.at !== 'closed') this.#options.log?.(level, sentence);
+    if (!this.#closing.signal.aborted) this.#options.log?.(level, sentence);
   }
+
+  /** The slots without a node as text, such as `0-99, 200`, up to a maximum length; empty if all slots have one. */
+  get #unassignedSlots(): string {
+    const ranges: string[] = [];
+    for (let first = 0; first < SLOTS; first++) {
+      if (this.#owners[first] !== undefined) continue;
+      let last = first;
+      while (last + 1 < SLOTS && this.#owners[last + 1] === undefined) last++;
+      ranges.push(first === last ? `${first}` : `${first}-${last}`);
+      first = last;
+    }
+    const more = ranges.length - MAX_LOGGED_RANGES;
+    const shown = ranges.slice(0, MAX_LOGGED_RANGES).join(', ');
+    return more > 0 ? `${shown} and ${quantity(more, 'more range')}` : shown;
+  }
+}
+
+/** Returns the slot of a partition. */
+function slotOf(partition: Partition): number {
+  return typeof partition === 'number' ? partition : Number.parseInt(partition, 10);
 }

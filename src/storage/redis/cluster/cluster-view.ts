@@ -1,9 +1,25 @@
-import type { Redis } from 'ioredis';
-import type { QueriedServer, QueryClients } from '../connection/client/query-client.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from '../../../ioredis.js';
+import { ignore } from '../../../runtime/ignore.js';
+import { shuffled } from '../../../runtime/shuffled.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
+import { RedisReplyError } from '../connection/redis-error.js';
 
 /** Number of slots in a Redis Cluster. */
 export const SLOTS = 16_384;
+/** Number of masters in each query. Some of them may hang, or not know the latest change. */
+export const QUERIED_MASTERS = 3;
+/** Time to wait for further replies after the first one, in milliseconds, because they may be newer. */
+const LATER_REPLIES_MS = 100;
+/**
+ * Pauses between queries while the slots may have changed, in milliseconds. The short pause applies for the time that
+ * the promotion of a replica usually takes.
+ */
+const FAST_POLL_MS = 200;
+const FAST_POLL_FOR_MS = 30_000;
+const SLOW_POLL_MS = 1000;
+/** Pause between queries while nothing suggests a change, in milliseconds. */
+const IDLE_POLL_MS = 10_000;
 
 /** Consecutive slots that one master serves. */
 export interface SlotRange {
@@ -19,82 +35,36 @@ export interface ClusterView {
   /** Configuration epoch, which rises with each change of slots. The view with the largest epoch is the newest. */
   readonly epoch: number;
   readonly ranges: readonly SlotRange[];
-  /** Number of slots in the view. */
-  readonly slots: number;
-  /**
-   * Ids of the nodes with slots, including replicas, or their addresses without ids. Two views of one cluster share
-   * ids.
-   */
+  /** Ids of the nodes with slots, including replicas. Two views of one cluster share ids. */
   readonly ids: ReadonlySet<string>;
 }
 
-/**
- * Queries one node for the owners of slots (CLUSTER SLOTS) and the epoch (CLUSTER INFO). Rejects with an Error for the
- * log; `variable` is the name of the variable that contains the addresses.
- */
-export function queryNode(
-  clients: QueryClients,
-  server: QueriedServer,
-  variable: string,
-): Promise<ClusterView> {
-  const name = endpointName(server.endpoint);
-  return clients.ask(
-    server,
-    async (client: Redis) => {
-      const [slots, info] = await Promise.all([
-        client.call('CLUSTER', 'SLOTS'),
-        // Without permission for CLUSTER INFO, the epoch is unknown, and the first reply counts as the newest.
-        client.call('CLUSTER', 'INFO').catch(() => ''),
-      ]);
-      return readView(name, server.endpoint, slots, String(info));
-    },
-    (_, said) => {
-      if (/cluster support disabled/i.test(said)) {
-        return (
-          `${name} is not a node of a Redis Cluster (cluster mode is off); list cluster nodes in ` +
-          `${variable}, or, for a single Redis, set the type to SINGLE`
-        );
-      }
-      if (/unknown command '?`?cluster/i.test(said)) {
-        return (
-          `${name} does not support the CLUSTER command, so it may be a proxy or a Sentinel; list nodes ` +
-          `of a Redis Cluster in ${variable}, or correct the type`
-        );
-      }
-      // Login errors are the same on all nodes, so the message does not name the node.
-      return /^(?:NOAUTH|WRONGPASS|NOPERM)\b/.test(said) ? said : `${name}: ${said}`;
-    },
-  );
+/** Queries the node at `asked` for the owners of slots (CLUSTER SLOTS) and the epoch (CLUSTER INFO). */
+export async function queryNode(redis: Redis, asked: HostPort): Promise<ClusterView> {
+  const [slots, info] = await Promise.all([
+    redis.call('CLUSTER', 'SLOTS'),
+    // Without permission for CLUSTER INFO, the epoch is unknown, and the first reply counts as the newest.
+    redis.call('CLUSTER', 'INFO').catch(() => ''),
+  ]);
+  return readView(asked, slots, String(info));
 }
 
-/**
- * Parses the replies of the node at `asked` to CLUSTER SLOTS and CLUSTER INFO. Throws an Error if they are malformed.
- */
-export function readView(from: string, asked: HostPort, slots: unknown, info: string): ClusterView {
-  if (!Array.isArray(slots) || slots.length > SLOTS) throw new Error('the reply has an unknown format');
+/** Parses the replies of the node at `asked` to CLUSTER SLOTS and CLUSTER INFO. Throws an Error for another format. */
+export function readView(asked: HostPort, slots: unknown, info: string): ClusterView {
+  if (!Array.isArray(slots) || !slots.every(Array.isArray))
+    throw new Error('unexpected reply to CLUSTER SLOTS');
   const ids = new Set<string>();
-  let count = 0;
-  const ranges = slots.map((row: unknown) => {
-    const [first, last, master, ...replicas] = Array.isArray(row) ? row : [];
-    const [host, port, , more] = Array.isArray(master) ? master : [];
-    if (!isSlot(first) || !isSlot(last) || first > last || !isPort(port)) {
-      throw new Error('the reply has an unknown format');
-    }
-    for (const node of [master, ...replicas]) {
-      const [host, port, id] = Array.isArray(node) ? node : [];
-      // A service that only resembles a cluster may return no ids.
-      ids.add(typeof id === 'string' ? id : `${host}:${port}`);
-    }
-    count += last - first + 1;
-    return { first, last, master: { host: hostOf(host, more) ?? asked.host, port } };
+  const ranges = slots.map(([first, last, master, ...replicas]) => {
+    for (const [host, port, id] of [master, ...replicas]) ids.add(String(id ?? `${host}:${port}`));
+    const [host, port, , more] = master;
+    return {
+      first: Number(first),
+      last: Number(last),
+      master: { host: hostOf(host, more) ?? asked.host, port: Number(port) },
+    };
   });
-  return {
-    from,
-    epoch: Number(/cluster_current_epoch:(\d+)/.exec(info)?.[1] ?? 0),
-    ranges,
-    slots: count,
-    ids,
-  };
+  const epoch = Number(/cluster_current_epoch:(\d+)/.exec(info)?.[1] ?? 0);
+  return { from: endpointName(asked), epoch, ranges, ids };
 }
 
 /**
@@ -105,14 +75,146 @@ export function readView(from: string, asked: HostPort, slots: unknown, info: st
 function hostOf(host: unknown, more: unknown): string | undefined {
   if (typeof host === 'string' && host !== '' && host !== '?') return host;
   const at = Array.isArray(more) ? more.indexOf('ip') : -1;
-  const ip: unknown = at < 0 ? undefined : (more as unknown[])[at + 1];
-  return typeof ip === 'string' && ip !== '' ? ip : undefined;
+  return at < 0 ? undefined : String((more as unknown[])[at + 1]);
 }
 
-function isSlot(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < SLOTS;
+/**
+ * Returns the address in a redirect, or undefined without an address. An empty host means `host`, the host of the node
+ * that redirects. A node without a known host name sends `?`. IPv6 addresses have no brackets.
+ */
+export function redirectedEndpoint(address: string, host: string): HostPort | undefined {
+  const [, named, port] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
+  if (named === undefined || named === '?') return undefined;
+  return { host: named || host, port: Number(port) };
 }
 
-function isPort(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 65_536;
+/**
+ * Returns the newest view of the nodes of a cluster: of some masters in `known`, or else of the seeds. A node may be
+ * partitioned from the others, so an older view than `known` is ignored. `query` asks one node. Rejects with an Error
+ * for the log if no node replies, or if the seeds belong to two clusters.
+ */
+export async function newestView(
+  seeds: readonly HostPort[],
+  known: ClusterView | undefined,
+  query: (node: HostPort) => Promise<ClusterView>,
+): Promise<ClusterView> {
+  const masters = new Map(known?.ranges.map(({ master }) => [endpointName(master), master]));
+  const errors: Error[] = [];
+  for (const nodes of [shuffled([...masters.values()]).slice(0, QUERIED_MASTERS), seeds]) {
+    const views = await firstViews(nodes.map(query), errors);
+    const newest = newestOf(
+      views.filter(({ ranges }) => ranges.length > 0),
+      known,
+    );
+    if (newest !== undefined) return newest;
+    if (views.length > 0) throw new Error('no node of the Redis Cluster has slots');
+  }
+  // The reply of a node is more useful than an error of a connection.
+  const reply = errors.find((error) => error instanceof RedisReplyError);
+  const texts = new Set(errors.map(({ message }) => message));
+  throw reply ?? new Error(`no node of the Redis Cluster answers: ${[...texts].sort().join('; ')}`);
+}
+
+/** Resolves when all queries have settled, or shortly after the first reply. Adds errors to `errors`. */
+async function firstViews(queries: readonly Promise<ClusterView>[], errors: Error[]): Promise<ClusterView[]> {
+  const views: ClusterView[] = [];
+  const all = queries.map((query) =>
+    query.then(
+      (view) => views.push(view),
+      (error: Error) => errors.push(error),
+    ),
+  );
+  const later = Promise.any(queries).then(() => pause(LATER_REPLIES_MS, undefined, { ref: false }), ignore);
+  await Promise.race([Promise.all(all), later]);
+  return [...views];
+}
+
+function newestOf(views: readonly ClusterView[], known: ClusterView | undefined): ClusterView | undefined {
+  const [first] = views;
+  const other = views.find((view) => first !== undefined && !shareIds(view, first));
+  if (known === undefined && first !== undefined && other !== undefined)
+    throw new Error(`${first.from} and ${other.from} belong to different Redis Clusters`);
+  const own = views.filter((view) => known !== undefined && shareIds(view, known));
+  let newest = own.length > 0 ? known : undefined;
+  // If no node belongs to the known cluster, another one has replaced it.
+  for (const view of own.length > 0 ? own : views)
+    if (newest === undefined || view.epoch >= newest.epoch) newest = view;
+  return newest;
+}
+
+function shareIds(one: ClusterView, other: ClusterView): boolean {
+  return [...one.ids].some((id) => other.ids.has(id));
+}
+
+/** Settings of {@link ClusterPoll}. */
+export interface ClusterPollOptions {
+  /** Addresses of some nodes. */
+  readonly seeds: readonly HostPort[];
+  /** Asks one node. */
+  query(node: HostPort): Promise<ClusterView>;
+  /** Receives the newest view of any node. */
+  found(view: ClusterView): void;
+  /** No node replied. */
+  failed(error: Error): void;
+}
+
+/** Asks for the {@link newestView} of a cluster, one at a time: every ten seconds, and soon after {@link refresh}. */
+export class ClusterPoll {
+  readonly #options: ClusterPollOptions;
+  #view: ClusterView | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isQuerying = false;
+  #isClosed = false;
+  /** Whether the slots may have changed since the start of the latest query. */
+  #isStale = false;
+  #lastQueryMs = Number.NEGATIVE_INFINITY;
+  /** Start of the fast pauses: the latest query without a reason, or the latest new view. */
+  #fastSinceMs = performance.now();
+
+  constructor(options: ClusterPollOptions) {
+    this.#options = options;
+  }
+
+  /** Queries soon, because the view may be outdated, or no view is known. */
+  refresh(): void {
+    if (this.#isStale) return;
+    this.#isStale = true;
+    this.#schedule();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    if (this.#isQuerying || this.#isClosed) return;
+    clearTimeout(this.#timer);
+    const now = performance.now();
+    const stalePauseMs = now - this.#fastSinceMs < FAST_POLL_FOR_MS ? FAST_POLL_MS : SLOW_POLL_MS;
+    const pauseMs = this.#isStale ? stalePauseMs : IDLE_POLL_MS;
+    this.#timer = setTimeout(() => void this.#query(), Math.max(0, this.#lastQueryMs + pauseMs - now));
+  }
+
+  async #query(): Promise<void> {
+    const { seeds, query, found, failed } = this.#options;
+    const hadReason = this.#isStale;
+    this.#isQuerying = true;
+    this.#isStale = false;
+    try {
+      const view = await newestView(seeds, this.#view, query);
+      if (this.#isClosed) return;
+      if (!hadReason || view.epoch !== this.#view?.epoch) this.#fastSinceMs = performance.now();
+      this.#view = view;
+      found(view);
+    } catch (error) {
+      if (this.#isClosed) return;
+      this.#isStale = true;
+      failed(error as Error);
+    } finally {
+      this.#isQuerying = false;
+      this.#lastQueryMs = performance.now();
+      this.#schedule();
+    }
+  }
 }

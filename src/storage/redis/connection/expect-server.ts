@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { nodeFaultOf } from '../node/faults.js';
 import { redisKey } from '../redis-key.js';
 import type { SendCommand } from './connection-options.js';
 import { IS_PROXY, RedisReplyError } from './redis-error.js';
-import { redisFaultOf } from './redis-fault.js';
 import { INFO_TEXT, SHORT_TEXT } from './reply-bound.js';
 import { infoField } from './server-advice.js';
 
@@ -36,7 +36,7 @@ export async function expectSingleServer(send: SendCommand, prefix: string | und
     throw new Error(`${IS_PROXY} scripts with ${PROBE_KEYS} keys ran on ${runIds.size} servers`);
   if (refusal === undefined) return;
   // If only some servers behind a proxy answer, the check is repeated.
-  if (runIds.size > 0 || redisFaultOf(refusal.message).reason === 'cluster') throw refusal;
+  if (runIds.size > 0 || nodeFaultOf(refusal.message).label === 'moved') throw refusal;
 }
 
 /** Returns the keys of `count` unused buckets, each with its own hash tag. */

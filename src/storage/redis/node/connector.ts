@@ -14,7 +14,7 @@ export const DISCONNECT_MS = 100;
  * Maximum bytes that a server may send without completing a reply, because ioredis keeps them all: another program at
  * the address of Redis may send anything. The largest reply to a call has 32 KiB.
  */
-const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
+export const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 /** How long a connection may take, including its TLS handshake, in milliseconds. */
 export interface ConnectLimit {

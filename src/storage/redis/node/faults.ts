@@ -34,6 +34,13 @@ const NODE_FAULTS: readonly NodeFault[] = [
   },
   {
     label: 'not_redis',
+    pattern: /cluster support disabled|unknown command '?`?cluster|belong to different Redis Clusters/i,
+    reaction: 'wait',
+    check: (prefix) =>
+      `${prefix}_URL must list nodes of one Redis Cluster; for a single Redis, set ${prefix}_TYPE=SINGLE`,
+  },
+  {
+    label: 'not_redis',
     // The first alternative is the reply of take.lua. Redis's own message follows, which may match other patterns.
     pattern: /^NOTIME\b|not allowed after non[ -]deterministic/,
     reaction: 'wait',
@@ -80,7 +87,7 @@ const NODE_FAULTS: readonly NodeFault[] = [
   { label: 'oom', pattern: codes('OOM'), reaction: 'count', check: () => 'it has reached its maxmemory' },
   {
     label: 'moved',
-    pattern: codes('CLUSTERDOWN'),
+    pattern: new RegExp(`${codes('CLUSTERDOWN').source}|^no node of the Redis Cluster (?:has|serves) `),
     reaction: 'soon',
     check: () => 'check the masters and slots of the Redis Cluster',
   },

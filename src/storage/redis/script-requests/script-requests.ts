@@ -4,8 +4,8 @@ import { ignore } from '../../../runtime/ignore.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import type { StoreConnection } from '../connection/connection-options.js';
 import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
-import { redisFaultOf } from '../connection/redis-fault.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
+import { nodeFaultOf } from '../node/faults.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { ScriptReply, ScriptRequest } from './script-request.js';
 
@@ -65,7 +65,7 @@ export class ScriptRequests {
   #failure(error: Error): StorageError {
     if (!isAnswer(error))
       return new StorageError('timeout', `the connection to Redis ${this.#name} was lost before the reply`);
-    const { reaction } = redisFaultOf(error.message);
+    const { reaction } = nodeFaultOf(error.message);
     if (reaction === 'reconnect') this.#connection().noteFailure(error);
     const cause = error instanceof RedisReplyError ? { cause: error } : undefined;
     return new StorageError('rejected', error.message, cause);

@@ -9,7 +9,7 @@ import { ownConnector } from './own-connector.js';
 /** Maximum time for a server to accept a connection, and to reply, in milliseconds. */
 const TIMEOUT_MS = 1000;
 /** Maximum time for a connection, a login and a query together, in milliseconds. */
-export const TOTAL_TIMEOUT_MS = 2 * TIMEOUT_MS;
+const TOTAL_TIMEOUT_MS = 2 * TIMEOUT_MS;
 
 /**
  * Returns options of an ioredis client that queries servers about other servers. Its connections are opened like those

@@ -1,0 +1,61 @@
+import { Redis, ReplyError } from '../../ioredis.js';
+import { networkMessage } from '../../network-message.js';
+import { authenticate, withoutArguments } from '../../redis-auth.js';
+import { ignore } from '../../runtime/ignore.js';
+import { StallTolerantTimer } from '../../runtime/stall-tolerant-timer.js';
+import type { RedisServerOptions } from './connection/connection-options.js';
+import { fixedLogin } from './connection/login-source.js';
+import { endpointName, type HostPort } from './connection/redis-address.js';
+import { RedisReplyError } from './connection/redis-error.js';
+import { redisOptions } from './node/redis-options.js';
+
+/** Maximum time for a connection, a login and all queries together, in milliseconds. */
+export const QUERY_MS = 2000;
+
+/**
+ * Connects to a server for a few queries, logs in, and resolves with the result of `use`. Rejects after 2 s at most, or
+ * when `signal` aborts: with a {@link RedisReplyError} if the server refused a command, otherwise with another Error
+ * for the log.
+ */
+export async function withRedis<T>(
+  options: RedisServerOptions,
+  signal: AbortSignal,
+  use: (redis: Redis) => Promise<T>,
+): Promise<T> {
+  const owner = { unreadBytes: 0, leaving: ignore, sentinelFailed: ignore, closed: ignore };
+  const redis = new Redis(redisOptions(options, owner));
+  let failure = '';
+  redis.on('error', (error: Error) => {
+    failure ||= networkMessage(error);
+  });
+  const end = (reason: string): void => {
+    failure ||= reason;
+    redis.disconnect();
+    redis.stream?.destroy();
+  };
+  const onAbort = (): void => end('the query was canceled');
+  const deadline = new StallTolerantTimer(QUERY_MS, () => end(`no answer within ${QUERY_MS} ms`));
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    await redis.connect();
+    const { username, password } = await (options.login ?? fixedLogin(options.address)).login();
+    if (password !== undefined) await authenticate((args) => redis.call('AUTH', ...args), username, password);
+    return await use(redis);
+  } catch (error) {
+    const { message } = error as Error;
+    if (error instanceof ReplyError) throw new RedisReplyError(message);
+    throw new Error(withoutArguments(failure || message));
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    deadline.stop();
+    end('the query has ended');
+  }
+}
+
+/** Returns the options of one of the servers that REDIS_URL lists, or of a node that they announce. */
+export function optionsOf<T extends RedisServerOptions>(options: T, endpoint: HostPort): T {
+  const { tls, username, password } = options.address;
+  const redactedAddress = `${tls ? 'rediss' : 'redis'}://${endpointName(endpoint)}`;
+  return { ...options, address: { ...endpoint, tls, db: 0, username, password, redactedAddress } };
+}
