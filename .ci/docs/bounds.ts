@@ -55,6 +55,7 @@ import { MAX_METADATA_UNITS } from '../../src/service/answer/merged-metadata.js'
 import { MAX_TOKEN_CHARACTERS, MAX_TOKENS_CHARACTERS } from '../../src/service/holds/hold-token.js';
 import { MAX_WORK_AT_ONCE } from '../../src/service/holds/holds.js';
 import { MAX_CALL_BYTES, MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/late-ends.js';
+import { MAX_PLACED_BYTES } from '../../src/service/holds/placed-holds.js';
 import {
   MAX_WAITING_BYTES as MAX_LARGE_BYTES,
   MAX_WAITING_REQUESTS,
@@ -149,7 +150,7 @@ export const BOUNDS = `
 | size of a health or reflection call's unread answers | ${size(MAX_UNREAD_BYTES)} | RESOURCE_EXHAUSTED |
 | size of a health or reflection request; bytes in a service or symbol name | ${size(MAX_AUXILIARY_BYTES)}, or \`MAX_REQUEST_BYTES\` if that is less; ${count(MAX_SYMBOL_BYTES)} | RESOURCE_EXHAUSTED; INTERNAL |
 | calls that are canceled or reset before their answer (rapid reset) | a burst of ${count(DEFAULT_LIMITS.resetBurst)}, then ${count(DEFAULT_LIMITS.resetRefillPerSecond)} per second. The bound is high because Envoy cancels many calls while Redis does not answer. | ${CONNECTION_ENDS} |
-| answered calls with holds that weir remembers, to release the holds if the client resets the call | ${count(MAX_ANSWERED_CALLS)} | weir forgets the oldest call, and its holds end when they are settled or expire |
+| answered calls with holds that weir remembers, to release the holds if the client resets the call; their holds, of all connections together | ${count(MAX_ANSWERED_CALLS)}; ${size(MAX_PLACED_BYTES)} | weir forgets the oldest call, and its holds end when they are settled or expire |
 | SETTINGS, PING, PRIORITY, WINDOW_UPDATE and empty DATA frames | a burst of ${count(DEFAULT_LIMITS.controlBurst)}, then ${count(DEFAULT_LIMITS.controlRefillPerSecond)} per second; each request allows additional frames | ${CONNECTION_ENDS} |
 | unread answers | ${size(DEFAULT_LIMITS.maxOutputBytes)}, or twice \`MAX_REQUEST_BYTES\` if that is more; until the client reads the answers, weir reads no requests from the connection | ${CONNECTION_ENDS} |
 | duration of the TLS handshake; time until the client sends the HTTP/2 preface | 10 s each | ${CONNECTION_ENDS}; an HTTP/1 client gets a plain-text explanation |

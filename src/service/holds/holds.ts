@@ -12,6 +12,7 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import type { Rule } from '../../policy/rule.js';
 import { append } from '../../runtime/append.js';
+import { TurnScheduler, turn } from '../../runtime/turns.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import { askStore } from '../ask-store.js';
 import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
@@ -33,10 +34,14 @@ import {
   TokenSource,
 } from './hold-token.js';
 import { type EndResult, LateEnds } from './late-ends.js';
+import { PlacedHolds, type PlacedRequest } from './placed-holds.js';
 import type { Settlements } from './settlements.js';
 
 /** Maximum work of the settlements that one request sends at once. A single one may be more work. */
 export const MAX_WORK_AT_ONCE = 128;
+
+/** Maximum number of holds that resets of calls release in one turn of the event loop. One call may have more. */
+const RELEASES_PER_TURN = 128;
 
 /** The use that a request reports with a token, and the results of the token. */
 interface TokenUse {
@@ -67,6 +72,12 @@ export interface HoldsOptions {
 export class Holds {
   readonly #options: HoldsOptions;
   readonly #late: LateEnds;
+  readonly #placed = new PlacedHolds();
+  /** A connection that ends resets all of its calls. Their holds must not delay other callers. */
+  readonly #releases = new TurnScheduler<() => void>({
+    budget: RELEASES_PER_TURN,
+    serve: (release) => release(),
+  });
 
   constructor(options: HoldsOptions) {
     this.#options = options;
@@ -179,9 +190,10 @@ export class Holds {
     // The transport keeps the function of a quiet connection for a long time. The policy and its rows of plans, which
     // reloads replace, must not stay in memory with it.
     const { policy, caller } = context;
-    const { domain } = policy;
     const { connection } = caller;
-    caller.onReset = () => this.#release(domain, holds, connection);
+    const placedMicros = this.#options.clock.monotonicMicros();
+    const request = this.#placed.add({ domain: policy.domain, placedMicros, holds });
+    caller.onReset = () => this.#releaseInTurn(request, connection);
   }
 
   /**
@@ -218,9 +230,12 @@ export class Holds {
     void this.#late.add(new HoldEnd(hold, { domain, held, cause, source, connection, used: 0 }));
   }
 
-  /** Waits for ends that no request waits for, see {@link LateEnds.drain}. */
-  drain(graceMs: number): Promise<number> {
-    return this.#late.drain(graceMs);
+  /** Waits for releases, and for ends that no request waits for, see {@link LateEnds.drain}. */
+  async drain(graceMs: number): Promise<number> {
+    const { clock } = this.#options;
+    const endMicros = clock.monotonicMicros() + graceMs * 1000;
+    while (this.#releases.size > 0 && clock.monotonicMicros() < endMicros) await turn();
+    return this.#late.drain(Math.max(0, (endMicros - clock.monotonicMicros()) / 1000));
   }
 
   /** Returns the token of a descriptor. */
@@ -294,16 +309,28 @@ export class Holds {
     }
   }
 
-  /** Gives back the holds of a request whose caller is gone. The current policy has their rules, as for tokens. */
-  #release(domain: string, holds: readonly TokenHold[], connection: unknown): void {
+  #releaseInTurn(request: PlacedRequest, connection: unknown): void {
+    if (this.#releases.size === 0 && this.#releases.remaining > 0) this.#release(request, connection, false);
+    else this.#releases.wait(() => this.#release(request, connection, true));
+  }
+
+  /**
+   * Gives back the holds of a request whose caller is gone. The current policy has their rules, as for tokens. A hold
+   * that has expired needs no end: a quiet connection remembers its calls for longer than the marks of their tokens are
+   * valid.
+   */
+  #release(request: PlacedRequest, connection: unknown, isDeferred: boolean): void {
+    const { domain, placedMicros } = request;
+    const holds = this.#placed.forget(request);
+    this.#releases.spend(holds.length);
     const policy = this.#options.policies()?.domains.get(domain);
     if (policy === undefined) return;
+    const ageMicros = this.#options.clock.monotonicMicros() - placedMicros;
     for (const hold of holds) {
-      const held = heldRuleOf(policy, hold);
+      const held = hold.lifetimeMillis * 1000 > ageMicros ? heldRuleOf(policy, hold) : undefined;
       if (held === undefined) continue;
-      void this.#late.add(
-        new HoldEnd(hold, { domain, held, cause: 'reset', source: OWN, connection, used: 0 }),
-      );
+      const end = new HoldEnd(hold, { domain, held, cause: 'reset', source: OWN, connection, used: 0 });
+      void (isDeferred ? this.#late.defer(end) : this.#late.add(end));
     }
   }
 

@@ -329,7 +329,7 @@ function callBytesOf({ key }: HoldEnd): number {
 }
 
 /** Returns the memory of a name. A character that is not ASCII may double it. */
-function bytesOfName(name: string): number {
+export function bytesOfName(name: string): number {
   return Buffer.byteLength(name) === name.length ? name.length : 2 * name.length;
 }
 

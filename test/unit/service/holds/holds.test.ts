@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
 import {
   type BucketStore,
@@ -377,6 +377,46 @@ describe('a call that is reset', () => {
     });
     caller.onReset?.();
     await waitFor('the slot', () => left(decider, ['customer=acme']) === 2);
+  });
+});
+
+describe('calls that are reset together', () => {
+  /** Places 50 holds with each of five calls, and returns the callers. */
+  async function fiveCalls(decider: Decider): Promise<readonly Caller[]> {
+    const callers = [1, 2, 3, 4, 5].map((): Caller => ({ ...CALLER_WITHOUT_DEADLINE, onReset: undefined }));
+    for (const [n, caller] of callers.entries()) {
+      const descriptors = Array.from({ length: 50 }, (_, i) => descriptor([`customer=${n}-${i}`]));
+      await decider.service.decide({ domain: 'd', descriptors, hitsAddend: 0 }, caller);
+    }
+    return callers;
+  }
+
+  function released({ observer }: Decider): number {
+    return observer.told.filter((text) => text.endsWith('released 1')).length;
+  }
+
+  test('release at most 128 holds, and the rest of a call, in one turn of the event loop', async () => {
+    const decider = new Decider(EXPORTS);
+    for (const { onReset } of await fiveCalls(decider)) onReset?.();
+    expect(released(decider)).toBe(150);
+    await waitFor('the other holds', () => released(decider) === 250);
+  });
+
+  test('release their holds before the end of a drain', async () => {
+    const decider = new Decider(EXPORTS);
+    for (const { onReset } of await fiveCalls(decider)) onReset?.();
+    expect(await decider.service.drainHolds(60_000)).toBe(0);
+    expect(released(decider)).toBe(250);
+  });
+
+  test('send nothing for holds that have expired', async () => {
+    const decider = new Decider(EXPORTS);
+    const callers = await fiveCalls(decider);
+    decider.clock.advance(60_000_000);
+    const take = jest.spyOn(decider.options.store, 'take');
+    for (const { onReset } of callers) onReset?.();
+    await decider.service.drainHolds(60_000);
+    expect(take).not.toHaveBeenCalled();
   });
 });
 
