@@ -1,3 +1,4 @@
+import { BytesCache } from './bytes-cache.js';
 import {
   DEFAULT_BOUNDS,
   DecodeError,
@@ -9,7 +10,6 @@ import {
   type RateLimitRequest,
   type RequestBounds,
 } from './messages.js';
-import { StringCache } from './string-cache.js';
 import { WireReader } from './wire-reader.js';
 
 /*
@@ -34,6 +34,16 @@ const OVERRIDE_LAST = 2;
 const WRAPPER_VALUE = 0x08;
 const WRAPPER_LAST = 1;
 
+/** Domains, entry keys and most values recur. The cache occupies 300 KiB and at most 4,096 strings. */
+const CACHED_TEXTS = 4096;
+const MAX_CACHED_TEXT_BYTES = 64;
+/**
+ * The same callers use the same routes, so that whole messages recur: the busiest keys most often. The cache occupies
+ * 256 KiB and at most 1,024 decoded requests, each of up to 10 KiB if its message consists of empty descriptors.
+ */
+export const CACHED_REQUESTS = 1024;
+export const MAX_CACHED_REQUEST_BYTES = 255;
+
 /** A {@link RateLimitRequest} that is being decoded. */
 interface DecodedRequest {
   domain: string;
@@ -50,7 +60,10 @@ interface DecodedRequest {
 export class RequestDecoder {
   readonly #bounds: RequestBounds;
   readonly #reader = new WireReader(INVALID_REQUEST);
-  readonly #texts = new StringCache();
+  readonly #texts = new BytesCache(CACHED_TEXTS, MAX_CACHED_TEXT_BYTES, textOf);
+  readonly #requests = new BytesCache(CACHED_REQUESTS, MAX_CACHED_REQUEST_BYTES, (bytes) =>
+    this.#decode(bytes),
+  );
   #entriesLeft = 0;
   #domainStart = 0;
   #domainEnd = 0;
@@ -61,6 +74,10 @@ export class RequestDecoder {
 
   /** See {@link ServiceCodec.decodeRequest}. */
   decode(bytes: Uint8Array): RateLimitRequest {
+    return this.#requests.read(bytes, 0, bytes.length);
+  }
+
+  #decode(bytes: Uint8Array): RateLimitRequest {
     const { maxBytes, maxDescriptors, maxEntries } = this.#bounds;
     const isCut = bytes.length > maxBytes;
     const end = isCut ? maxBytes : bytes.length;
@@ -182,4 +199,16 @@ export class RequestDecoder {
     }
     return value;
   }
+}
+
+/**
+ * Returns the text in `bytes[start, end)`. Uses Node's UTF-8 decoder, which inserts U+FFFD as the WHATWG Encoding
+ * Standard does, and keeps a byte order mark.
+ */
+function textOf(bytes: Uint8Array, start: number, end: number): string {
+  if (start === end) return '';
+  const buffer = Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer.toString('utf8', start, end);
 }

@@ -104,7 +104,7 @@ export interface ServiceCodec {
    * Decodes a request up to the bounds of the codec, see {@link RateLimitRequest.exceeded}. Throws {@link DecodeError}
    * if the bytes are not a RateLimitRequest, or if a message above {@link RequestBounds.maxBytes} does not have its
    * domain below this bound. Of such a message, the codec needs the first `maxBytes` + 1 bytes. The result does not
-   * refer to `bytes`, so their buffer may be reused.
+   * refer to `bytes`, so their buffer may be reused. Calls with equal messages may share a result.
    */
   decodeRequest(bytes: Uint8Array): RateLimitRequest;
   /** Encodes a response. Later calls do not change the returned bytes, so a response may wait until it is sent. */

@@ -19,13 +19,18 @@ import { isWellFormed } from '../../support/codec/wire-check.js';
 const reference = createReferenceCodec();
 const wire = createWireCodec();
 
-/** Decodes `bytes`. Returns 'refused' after a DecodeError; any other error fails the test. */
+/**
+ * Decodes `bytes` twice, because the second request may come from a cache. Returns 'refused' after a DecodeError; any
+ * other error fails the test.
+ */
 function decoded(
   codec: Pick<ServiceCodec, 'decodeRequest'>,
   bytes: Uint8Array,
 ): RateLimitRequest | 'refused' {
   try {
-    return codec.decodeRequest(bytes);
+    const request = codec.decodeRequest(bytes);
+    expectEqual(codec.decodeRequest(bytes), request);
+    return request;
   } catch (error) {
     expect(error).toBeInstanceOf(DecodeError);
     return 'refused';

@@ -190,7 +190,8 @@ export class Decider {
 
   /** Decides one request with the given `hitsAddend`. */
   ask(descriptors: readonly Descriptor[], hitsAddend = 0, domain = 'd'): RateLimitResponse | Refusal {
-    const decided = this.service.decide({ domain, descriptors, hitsAddend });
+    // Calls may share a decoded request, so that a change of it would reach other calls.
+    const decided = this.service.decide(frozen({ domain, descriptors, hitsAddend }));
     if (decided instanceof Promise) throw new Error('decided late');
     return decided;
   }
@@ -234,4 +235,13 @@ export function headers(response: RateLimitResponse): Record<string, string> {
     result[key] = value;
   }
   return result;
+}
+
+/** Freezes a value and everything in it, so that a change throws. */
+function frozen<Value>(value: Value): Value {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const part of Object.values(value)) frozen(part);
+  }
+  return value;
 }
