@@ -127,6 +127,12 @@ export class BucketTable {
     this.sweep(tokenMicros);
   }
 
+  /** Returns the hash of a key, whose secret callers do not know. `place` is the item's index in the request. */
+  hashOf(key: string, place: number): number {
+    this.find(key, place);
+    return this.lookup.words.hash;
+  }
+
   private find(key: string, place: number): Slot {
     const at = this.placeAt(Math.min(place, MAX_CACHED_LOOKUPS));
     this.lookup = at;

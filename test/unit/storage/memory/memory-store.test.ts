@@ -1,9 +1,9 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../../src/limiter/window-unit.js';
-import { bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
+import { BucketTable, bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
 import { MemoryStore, type MemoryStoreOptions } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { holdItem } from '../../../support/limiter/hold-items.js';
@@ -159,4 +159,20 @@ describe('many items in one request', () => {
       for (let i = 0; i < 12; i++) expect([100, outcomes[i]?.remaining]).toContain(remaining[i]);
     }
   });
+});
+
+test('items with the same key share a bucket, and keys with the same hash do not', () => {
+  const keys = Array.from({ length: 30 }, (_, i) => `key-${i % 10}`);
+  const take = (): (number | undefined)[] =>
+    open()
+      .store.take(keys.map((key) => takeItem(key, HUNDRED)))
+      .map(({ remaining }) => remaining);
+  const expected = keys.map((_, i) => 99 - Math.floor(i / 10));
+  expect(take()).toEqual(expected);
+  const hash = jest.spyOn(BucketTable.prototype, 'hashOf').mockReturnValue(7);
+  try {
+    expect(take()).toEqual(expected);
+  } finally {
+    hash.mockRestore();
+  }
 });
