@@ -12,7 +12,6 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { byClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { settingsOf } from '../support/weir/settings.js';
@@ -70,14 +69,8 @@ describe('passwords', () => {
   test('a wrong password makes the store unavailable, and is in no log line', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://:wr0ng@127.0.0.1:${redis.port}`);
-    const own =
-      /^error: Redis redis:\/\/127.*:\d+ refuses the login: correct the user or the password in REDIS_URL \(WRONG/;
     await expectUnavailable(
-      byClient({
-        own,
-        ioredis:
-          /^error: Redis redis:\/\/127.*: it refuses the login; check .* the login in REDIS_URL \(WRONGPASS/,
-      }),
+      /^error: Redis redis:\/\/127.*: it refuses the login; check .* the login in REDIS_URL \(WRONGPASS/,
     );
     expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);
     // Retries log nothing new.
@@ -94,24 +87,17 @@ describe('passwords', () => {
   test('a missing password makes the store unavailable', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://127.0.0.1:${redis.port}`);
-    await expectUnavailable(
-      byClient({
-        own: /requires a login: set REDIS_AUTH to the password or user:password, .*\(NOAUTH/,
-        ioredis: /it refuses the login; check REDIS_AUTH, .*\(NOAUTH/,
-      }),
-    );
+    await expectUnavailable(/it refuses the login; check REDIS_AUTH, .*\(NOAUTH/);
   });
 
-  test.each<[given: Record<string, string>, words: string]>([
-    [{ REDIS_AUTH: 'wr0ng' }, 'password in REDIS_AUTH; weir reads a value with a colon as user:password'],
-    [{ REDIS_AUTH_FILE: 'wr0ng' }, 'password in the file specified in REDIS_AUTH_FILE; weir reads'],
-    [{ REDIS_PERSECOND_AUTH: 'wr0ng' }, 'password in REDIS_PERSECOND_AUTH; weir reads'],
-    [{ REDIS_PERSECOND_URL: 'wr0ng' }, 'password in REDIS_PERSECOND_URL ('],
-    [{ REDIS_PERSECOND: 'true' }, 'requires a login: set REDIS_PERSECOND_AUTH to the password'],
-  ])('the log line names the variable with the wrong password: %j', async (given, ownWords) => {
-    const variable = ownWords.includes('PERSECOND') ? 'REDIS_PERSECOND_AUTH' : 'REDIS_AUTH';
-    const ioredisWords = `it refuses the login; check ${variable}`;
-    const words = byClient({ own: ownWords, ioredis: ioredisWords });
+  test.each<[given: Record<string, string>, variable: string]>([
+    [{ REDIS_AUTH: 'wr0ng' }, 'REDIS_AUTH'],
+    [{ REDIS_AUTH_FILE: 'wr0ng' }, 'REDIS_AUTH'],
+    [{ REDIS_PERSECOND_AUTH: 'wr0ng' }, 'REDIS_PERSECOND_AUTH'],
+    [{ REDIS_PERSECOND_URL: 'wr0ng' }, 'REDIS_PERSECOND_AUTH'],
+    [{ REDIS_PERSECOND: 'true' }, 'REDIS_PERSECOND_AUTH'],
+  ])('the log line names the variables of the login: %j', async (given, variable) => {
+    const words = `it refuses the login; check ${variable}`;
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     const address = `127.0.0.1:${redis.port}`;
     const environment: Record<string, string> = {
@@ -139,12 +125,7 @@ describe('passwords', () => {
     const admin = new Redis(redis.port, '127.0.0.1');
     await admin.acl('SETUSER', 'weir', 'on', '>pw', '~weir:1:*', '-@all');
     open(`redis://weir:pw@127.0.0.1:${redis.port}`);
-    await expectUnavailable(
-      byClient({
-        own: /does not grant the user in REDIS_URL the permissions .*: run ACL SETUSER for .* \+evalsha .* \(NOPERM/,
-        ioredis: /it refuses a command; check the permissions of the user \(NOPERM/,
-      }),
-    );
+    await expectUnavailable(/it refuses a command; check the permissions of the user \(NOPERM/);
     admin.disconnect();
   });
 });
@@ -229,12 +210,7 @@ describe('TLS', () => {
   test('with an untrusted certificate, the store is unavailable, unless verification is off', async () => {
     const { url } = await startTls();
     open(url);
-    await expectUnavailable(
-      byClient({
-        own: /certificate is unknown; set REDIS_TLS_CACERT to the file with the issuer's certificate \(self-signed/,
-        ioredis: / check REDIS_TLS and the certificates \(self-signed/,
-      }),
-    );
+    await expectUnavailable(/ check REDIS_TLS and the certificates \(self-signed/);
     await store!.close();
     open(url, { tls: { rejectUnauthorized: false } });
     await expectDecided();
@@ -243,12 +219,7 @@ describe('TLS', () => {
   test('with a certificate for another name, the store is unavailable', async () => {
     const { url, ca } = await startTls();
     open(url, { tls: { ca, servername: 'redis.example' } });
-    await expectUnavailable(
-      byClient({
-        own: /certificate is for another name; .* REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true \(.*altnames/,
-        ioredis: / check REDIS_TLS and the certificates \(.*altnames/,
-      }),
-    );
+    await expectUnavailable(/ check REDIS_TLS and the certificates \(.*altnames/);
   });
 
   test('with a Redis without TLS, the store is unavailable', async () => {
@@ -258,32 +229,18 @@ describe('TLS', () => {
       await redis?.stop();
       log = [];
       redis = await startRedis({ args });
-      open(`rediss://:s3cret@127.0.0.1:${redis.port}`);
-      await expectUnavailable(
-        byClient({
-          own: /; if Redis does not use TLS, use redis:\/\/ in REDIS_URL, and unset REDIS_TLS$/,
-          ioredis: / REDIS_TLS/,
-        }),
-      );
+      open(`rediss://:s3cret@127.0.0.1:${redis.port}`, { timeoutMicros: 500_000 });
+      await expectUnavailable(/ REDIS_TLS/);
       // Whatever the reason, such as ETIMEDOUT, the log names the setting.
-      for (const line of log)
-        expect(line).toMatch(
-          byClient({ own: /; if Redis does not use TLS, use redis:/, ioredis: / REDIS_TLS/ }),
-        );
+      for (const line of log) expect(line).toMatch(/ REDIS_TLS/);
     }
   });
 
   test('in clear text with a Redis that uses TLS, the store is unavailable', async () => {
     const { url } = await startTls();
     open(url.replace('rediss:', 'redis:'));
-    await expectUnavailable(
-      byClient({
-        own: /; if Redis uses TLS, use rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/,
-        ioredis: / REDIS_TLS/,
-      }),
-    );
-    for (const line of log)
-      expect(line).toMatch(byClient({ own: /; if Redis uses TLS, use rediss:/, ioredis: / REDIS_TLS/ }));
+    await expectUnavailable(/ REDIS_TLS/);
+    for (const line of log) expect(line).toMatch(/ REDIS_TLS/);
   });
 
   test('unusable settings are an error at the start', () => {
@@ -292,13 +249,6 @@ describe('TLS', () => {
 });
 
 describe('an unsuitable Redis', () => {
-  test('that evicts buckets causes a warning', async () => {
-    redis = await startRedis({ args: ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'] });
-    open(`127.0.0.1:${redis.port}`);
-    await expectDecided();
-    await waitFor('a warning', () => log.some((line) => /^warn: .*maxmemory-policy allkeys-lru/.test(line)));
-  });
-
   test('a user with only the rights for takes can take: no INFO, SCRIPT or CLIENT', async () => {
     redis = await startRedis();
     const admin = new Redis(redis.port, '127.0.0.1');

@@ -122,12 +122,7 @@ describe('a master with a replica and three Sentinels', () => {
     expect(await take(store)).toBe('disconnected');
     await waitFor('the new master', () => isUpAt(replica.port));
     expect(await take(store)).toBe('decided');
-    expect(log.join('\n')).toMatch(
-      byClient({
-        own: /no server listens at this address; weir keeps querying the Sentinels for another master/,
-        ioredis: /no server listens at this address; start Redis, or correct REDIS_URL/,
-      }),
-    );
+    expect(log.join('\n')).toMatch(/no server listens at this address; start Redis, or correct REDIS_URL/);
   });
 
   test('leaves a master that hangs, and does not return to it when it continues', async () => {
@@ -232,7 +227,7 @@ describe('misleading Sentinels', () => {
     expect(log[0]).toMatch(
       /^error: Redis mym\w+ \(Sentinels 127\S+.*\) cannot be used, and weir keeps retrying: /,
     );
-    expect(faults[0]).toBe(byClient({ own: 'no_master', ioredis: 'refused' }));
+    expect(faults[0]).toBe('refused');
     expect(store.everReached).toBe(false);
     expect(await take(store)).toBe('disconnected');
   });
@@ -241,12 +236,7 @@ describe('misleading Sentinels', () => {
     const [, sentinel] = await startWatchedRedis();
     open({ REDIS_TYPE: 'SINGLE', REDIS_URL: `127.0.0.1:${sentinel.port}` });
     await waitFor('the log', () => log.length > 0);
-    expect(log[0]).toMatch(
-      byClient({
-        own: /if it is a Sentinel, set REDIS_TYPE=SENTINEL and REDIS_URL=<name of the master>,/,
-        ioredis: /check whether REDIS_URL is the address of a Redis server/,
-      }),
-    );
+    expect(log[0]).toMatch(/check whether REDIS_URL is the address of a Redis server/);
   });
 });
 

@@ -283,16 +283,11 @@ describe('a Redis that refuses everything', () => {
     expect(reason(await take('a'))).toBe('rejected');
     expect(store!.connected).toBe(false);
     expect(take('a')).toMatchObject({ reason: 'breaker_open' });
-    expect(log.at(-1)).toMatch(
-      byClient({
-        own: /restart the replicas, or lower min-replicas-to-write \(NOREPL/,
-        ioredis: /it accepts no writes at the moment; check its log \(NOREPL/,
-      }),
-    );
+    expect(log.at(-1)).toMatch(/it accepts no commands or no writes at the moment; check its log \(NOREPL/);
     await admin.config('SET', 'min-replicas-to-write', '0');
     await waitFor('the return', () => store!.connected);
     expect(reason(await take('a'))).toBe('decided');
-    expect(new Set(faults)).toEqual(new Set([byClient({ own: 'noreplicas', ioredis: 'loading' })]));
+    expect(new Set(faults)).toEqual(new Set(['loading']));
     admin.disconnect();
   });
 });

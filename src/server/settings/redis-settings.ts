@@ -7,7 +7,6 @@ import {
   type RetryPauses,
 } from '../../storage/redis/connection/connection-options.js';
 import type { LoginSource } from '../../storage/redis/connection/login-source.js';
-import type { RedisSettingNames } from '../../storage/redis/connection/outage.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import { parseLogin } from '../../storage/redis/connection/redis-login.js';
 import { SentinelFinder } from '../../storage/redis/connection/sentinel/sentinel-finder.js';
@@ -47,7 +46,7 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
     finder:
       sentinel &&
       (() => new SentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix })),
-    names: { prefix, login: loginVariable(instance, address) },
+    names: { prefix },
     login: loginSource(instance),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,
@@ -64,16 +63,6 @@ function addressOf(instance: RedisInstance): RedisAddress {
     throw new StartError([`${address.variables.join(', ')}: ${address.sentence}`]);
   }
   return address;
-}
-
-/** Returns the name of the variable that contains the login, for messages. */
-function loginVariable(
-  { auth, authFile }: RedisInstance,
-  { password }: RedisAddress,
-): RedisSettingNames['login'] {
-  if (authFile !== '') return 'AUTH_FILE';
-  if (auth !== '') return 'AUTH';
-  return password === undefined ? undefined : 'URL';
 }
 
 /** Returns the source of a login that may change, or undefined if the login is fixed. Throws {@link StartError}. */

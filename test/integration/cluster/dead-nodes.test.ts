@@ -8,7 +8,6 @@ import { type RedisCluster, startCluster } from '../../support/redis/cluster.js'
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
-import { byClient } from '../../support/redis/redis-client.js';
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.day);
 /** Longer than any answer in a test takes. */
@@ -169,15 +168,10 @@ describe('a slot that no node serves', () => {
     });
     await waitFor('the log', () =>
       store.log.some((line) =>
-        line.includes(
-          byClient({
-            own: 'cluster-require-full-coverage to no',
-            ioredis: 'check the masters and slots of the Redis Cluster (CLUSTERDOWN',
-          }),
-        ),
+        line.includes('check the masters and slots of the Redis Cluster (CLUSTERDOWN'),
       ),
     );
-    expect(store.faults).toContain(byClient({ own: 'cluster_down', ioredis: 'moved' }));
+    expect(store.faults).toContain('moved');
     await node.command('CLUSTER', 'ADDSLOTS', slot);
     for (const tenant of tenants) {
       await waitFor('decisions', async () => (await store.take(hit(tenant))) === 'decided');

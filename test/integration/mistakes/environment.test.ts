@@ -8,6 +8,7 @@ import { RlsClient } from '../../support/grpc/rls-client.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
+import { useRedisClient } from '../../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { SingleRedisStore } from '../../support/redis/single-stores.js';
 import { type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
@@ -23,22 +24,23 @@ describe('Redis', () => {
   let store: SingleRedisStore | undefined;
 
   beforeAll(async () => {
+    useRedisClient('ioredis');
     pem = writeTlsFiles();
     http = createServer().listen(0, '127.0.0.1');
     const [nobody = 0, tlsPort = 0] = await freePorts(2);
     const tls = ['--port', '0', '--tls-port', String(tlsPort), '--tls-auth-clients', 'no'];
-    const [evicting, locked, secured] = await Promise.all([
-      startRedis({ args: ['--maxmemory', '10mb', '--maxmemory-policy', 'allkeys-lru'] }),
+    const [plain, locked, secured] = await Promise.all([
+      startRedis(),
       startRedis({ args: ['--requirepass', 's3cret', '--user', 'guest', 'on', '>pw', '~*', '+ping'] }),
       startRedis({
         port: tlsPort,
         args: [...tls, '--tls-cert-file', pem.serverCert, '--tls-key-file', pem.serverKey],
       }),
     ]);
-    const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(evicting.port)] });
-    servers = { evicting, locked, secured, replica };
+    const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(plain.port)] });
+    servers = { plain, locked, secured, replica };
     ports = {
-      evicting: evicting.port,
+      plain: plain.port,
       locked: locked.port,
       secured: tlsPort,
       replica: replica.port,
@@ -51,6 +53,7 @@ describe('Redis', () => {
     await Promise.all(Object.values(servers).map((server) => server.stop()));
     http.close();
     pem.remove();
+    useRedisClient('own');
   });
 
   test.each([
@@ -64,61 +67,55 @@ describe('Redis', () => {
       what: 'a wrong password',
       url: '127.0.0.1:<locked>',
       env: { REDIS_AUTH: 'wr0ng' },
-      prints: `error: Redis redis://127.0.0.1:<locked> refuses the login: correct the user or the password in REDIS_AUTH; weir reads a value with a colon as user:password (WRONGPASS invalid username-password pair or user is disabled.); weir keeps retrying
+      prints: `error: Redis redis://127.0.0.1:<locked> cannot be used, and weir keeps retrying: it refuses the login; check REDIS_AUTH, REDIS_AUTH_FILE or the login in REDIS_URL (WRONGPASS invalid username-password pair or user is disabled.)
 `,
     },
     {
       what: 'no password',
       url: '127.0.0.1:<locked>',
-      prints: `error: Redis redis://127.0.0.1:<locked> requires a login: set REDIS_AUTH to the password or user:password, or set REDIS_AUTH_FILE to a file that contains the password or user:password (NOAUTH Authentication required.); weir keeps retrying
+      prints: `error: Redis redis://127.0.0.1:<locked> cannot be used, and weir keeps retrying: it refuses the login; check REDIS_AUTH, REDIS_AUTH_FILE or the login in REDIS_URL (NOAUTH Authentication required.)
 `,
     },
     {
       what: 'a user who may not do enough',
       url: 'redis://guest:pw@127.0.0.1:<locked>',
-      prints: `error: Redis redis://127.0.0.1:<locked> does not grant the user in REDIS_URL the permissions that weir needs: run ACL SETUSER for this user with ~*weir:1:* +evalsha +eval +mget +set +del +time (NOPERM this user has no permissions to run the 'set' command); weir keeps retrying
+      prints: `error: Redis redis://127.0.0.1:<locked> cannot be used, and weir keeps retrying: it refuses a command; check the permissions of the user (NOPERM this user has no permissions to run the 'set' command)
 `,
     },
     {
       what: 'clear text to TLS',
       url: '127.0.0.1:<secured>',
-      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps retrying: read ECONNRESET; if Redis uses TLS, use rediss:// in REDIS_URL, or set REDIS_TLS=true
+      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps retrying: check Redis's log and REDIS_TLS (read ECONNRESET)
 `,
     },
     {
       what: 'TLS to clear text',
-      url: 'rediss://127.0.0.1:<evicting>',
-      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps retrying: it does not answer; check whether Redis hangs, and whether weir can connect to the address in REDIS_URL (connect ETIMEDOUT); if Redis does not use TLS, use redis:// in REDIS_URL, and unset REDIS_TLS
+      url: 'rediss://127.0.0.1:<plain>',
+      prints: `error: Redis rediss://127.0.0.1:<plain> cannot be used, and weir keeps retrying: it does not answer; check whether Redis hangs, REDIS_URL, and REDIS_TLS (connect ETIMEDOUT)
 `,
     },
     {
       what: 'a certificate of an unknown issuer',
       url: 'rediss://127.0.0.1:<secured>',
-      prints: `error: Redis rediss://127.0.0.1:<secured> cannot be used, and weir keeps retrying: the issuer of its certificate is unknown; set REDIS_TLS_CACERT to the file with the issuer's certificate (unable to verify the first certificate)
+      prints: `error: Redis rediss://127.0.0.1:<secured> cannot be used, and weir keeps retrying: check REDIS_TLS and the certificates (unable to verify the first certificate)
 `,
     },
     {
       what: 'a replica',
       url: '127.0.0.1:<replica>',
-      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica and does not accept writes; set REDIS_URL to the address of its master (READONLY You can't write against a read only replica.)
+      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica and does not accept writes; check REDIS_URL (READONLY You can't write against a read only replica.)
 `,
     },
     {
       what: 'a server of HTTP',
       url: '127.0.0.1:<http>',
-      prints: `error: Redis redis://127.0.0.1:<http> cannot be used, and weir keeps retrying: this server does not speak the Redis protocol; correct REDIS_URL (malformed reply: an unknown type); if Redis uses TLS, use rediss:// in REDIS_URL, or set REDIS_TLS=true
+      prints: `error: Redis redis://127.0.0.1:<http> cannot be used, and weir keeps retrying: check whether REDIS_URL is the address of a Redis server and its database (Unknown RESP type 72 "H". Please report this.)
 `,
     },
     {
       what: 'a database that it has not',
-      url: 'redis://127.0.0.1:<evicting>/99',
-      prints: `error: Redis redis://127.0.0.1:<evicting>/99 cannot be used, and weir keeps retrying: it does not have database 99; choose another database in REDIS_URL (ERR DB index is out of range)
-`,
-    },
-    {
-      what: 'one that evicts',
-      url: '127.0.0.1:<evicting>',
-      prints: `warn: Redis may evict buckets before they are full (maxmemory-policy allkeys-lru), which gives callers full buckets too early; set maxmemory-policy to noeviction
+      url: 'redis://127.0.0.1:<plain>/99',
+      prints: `error: Redis redis://127.0.0.1:<plain>/99 cannot be used, and weir keeps retrying: check whether REDIS_URL is the address of a Redis server and its database (ERR DB index is out of range)
 `,
     },
   ])('$what', async ({ url, env, prints }) => {

@@ -46,9 +46,12 @@ const UNKNOWN_PARTITION: Partition = '';
 
 /** Faults of a node after which another node may serve its slots. */
 const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
-  ...(['cluster', 'cluster_down', 'moved', 'readonly', 'masterdown'] as const),
-  ...(['refused', 'unknown_host', 'no_answer', 'lost'] as const),
-]);
+  'moved',
+  'readonly',
+  'refused',
+  'no_answer',
+  'lost',
+] as const);
 
 /** Settings of {@link ClusterStore}. */
 export interface ClusterStoreOptions extends RedisStoreOptions {

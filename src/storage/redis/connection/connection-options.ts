@@ -1,7 +1,6 @@
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import type { ConnectionAttempts } from './connection-attempts.js';
 import type { LoginSource } from './login-source.js';
-import type { RedisSettingNames } from './outage.js';
 import type { RedisAddress } from './redis-address.js';
 import type { RedisFinder } from './redis-finder.js';
 import type { RedisLogin } from './redis-login.js';
@@ -35,6 +34,12 @@ export interface RetryPauses {
 
 /** Implementations of {@link StoreConnection}: weir's own RedisConnection, and RedisNode with ioredis. */
 export type RedisClient = 'own' | 'ioredis';
+
+/** Names of a connection's settings, for messages. */
+export interface RedisSettingNames {
+  /** Prefix of the variables: `REDIS` for REDIS_URL, REDIS_AUTH and REDIS_TLS. */
+  readonly prefix: string;
+}
 
 /** Settings of one Redis server, passed unchanged from the store to its connection and to {@link RedisLink}. */
 export interface RedisServerOptions {

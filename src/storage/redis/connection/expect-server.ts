@@ -4,7 +4,6 @@ import { redisKey } from '../redis-key.js';
 import type { SendCommand } from './connection-options.js';
 import { IS_PROXY, RedisReplyError } from './redis-error.js';
 import { INFO_TEXT, SHORT_TEXT } from './reply-bound.js';
-import { infoField } from './server-advice.js';
 
 /**
  * Number of scripts that are called, each with another key. If each of two servers has half of all keys, all scripts
@@ -55,4 +54,11 @@ export async function expectMaster(send: SendCommand): Promise<void> {
   const text = await send('info', ['replication'], INFO_TEXT).catch(() => '');
   const role = typeof text === 'string' ? infoField(text, 'role') : undefined;
   if (role !== undefined && role !== 'master') throw new Error(`READONLY this server has the role ${role}`);
+}
+
+/** Returns the value of `field` in a reply to INFO. */
+function infoField(info: string, field: string): string | undefined {
+  for (const line of info.split(/\r?\n/))
+    if (line.startsWith(`${field}:`)) return line.slice(field.length + 1);
+  return undefined;
 }

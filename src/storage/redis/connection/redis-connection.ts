@@ -4,6 +4,7 @@ import { quantity } from '../../../quantity.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
+import { nodeFaultOf } from '../node/faults.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {
   type ConnectionCounts,
@@ -17,11 +18,10 @@ import {
 import { expectMaster } from './expect-server.js';
 import { Outage } from './outage.js';
 import { ReconnectGrace } from './reconnect-grace.js';
-import { redisFaultOf } from './redis-fault.js';
+import { IS_PROXY } from './redis-error.js';
 import type { FoundRedis } from './redis-finder.js';
 import { RedisLink } from './redis-link.js';
 import { type ReplyBound, SHORT_TEXT } from './reply-bound.js';
-import { adviseOn } from './server-advice.js';
 
 const FIRST_PROBE_MS = 100;
 /** Minimum timeout of a probe, in milliseconds, if a decision's timeout (REDIS_TIMEOUT) is shorter. */
@@ -72,7 +72,6 @@ export class RedisConnection implements StoreConnection {
    * that LOG_LEVEL=warn shows its end, and undefined if no outage was logged.
    */
   private upLevel: 'info' | 'warn' | undefined = 'info';
-  private hasAdvised = false;
   /** Why no new login is available. */
   private loginFailure: string | undefined;
   /** Whether the current connection uses a login that is not the newest. */
@@ -91,11 +90,11 @@ export class RedisConnection implements StoreConnection {
   constructor(options: RedisServerOptions, events: RedisConnectionEvents) {
     this.options = options;
     this.events = events;
-    const { address, names, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
+    const { names, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
     this.breaker = new CircuitBreaker(breakerFailures);
     this.breakerFailures = breakerFailures;
     this.maxSilenceMs = timerMs(timeoutMicros);
-    this.outage = new Outage(address, names);
+    this.outage = new Outage(names);
     this.link = new RedisLink(options, {
       opened: (found) => this.onOpened(found),
       closed: (reason) => this.onClosed(reason),
@@ -149,8 +148,8 @@ export class RedisConnection implements StoreConnection {
   noteFailure(error: Error): void {
     if (this.state !== 'up') return;
     const { message } = error;
-    const { reason, reaction } = redisFaultOf(message);
-    this.options.observeFault?.(reason);
+    const { label, reaction } = nodeFaultOf(message);
+    this.options.observeFault?.(label);
     if (reaction === 'reconnect') {
       this.reconnect(message);
       return;
@@ -196,14 +195,14 @@ export class RedisConnection implements StoreConnection {
     this.breaker.close();
     if (this.state === 'up') this.startGrace();
     this.goDown(reason);
-    if (reason !== this.closeReason) this.options.observeFault?.(redisFaultOf(reason).reason);
+    if (reason !== this.closeReason) this.options.observeFault?.(nodeFaultOf(reason).label);
     this.closeReason = '';
     this.events.lost();
   }
 
   private onFailed(reason: string, found: FoundRedis | undefined): void {
     this.found = found ?? this.found;
-    const fault = redisFaultOf(reason).reason;
+    const fault = nodeFaultOf(reason).label;
     this.options.observeFault?.(fault);
     this.goDown(reason);
     // A connection attempt without a reply may have lost a packet, so the grace continues.
@@ -221,7 +220,7 @@ export class RedisConnection implements StoreConnection {
 
   /** Logs once that Redis continues with the previous login. */
   private onRenewed(refusal: string | undefined): void {
-    if (refusal !== undefined) this.options.observeFault?.(redisFaultOf(refusal).reason);
+    if (refusal !== undefined) this.options.observeFault?.(nodeFaultOf(refusal).label);
     if (refusal !== undefined && !this.renewalRefused)
       this.log('warn', this.outage.renewalSentence(refusal, this.name));
     this.renewalRefused = refusal !== undefined;
@@ -289,8 +288,8 @@ export class RedisConnection implements StoreConnection {
   }
 
   private onFailedProbe(reason: string): void {
-    const { reason: label, reaction } = redisFaultOf(reason);
-    if (label === 'proxy' && !this.outage.hasWorked && this.options.onProxy !== undefined) {
+    const { label, reaction } = nodeFaultOf(reason);
+    if (reason.startsWith(IS_PROXY) && !this.outage.hasWorked && this.options.onProxy !== undefined) {
       // The start ends, so the log must not say that weir keeps retrying.
       this.options.onProxy(this.outage.lastSentence(reason, this.name));
       return;
@@ -345,9 +344,6 @@ export class RedisConnection implements StoreConnection {
     if (this.upLevel !== undefined) this.log(this.upLevel, `Redis ${this.name} is up`);
     this.upLevel = undefined;
     this.events.up();
-    if (this.hasAdvised) return;
-    this.hasAdvised = true;
-    void adviseOn((name, args, bound) => this.send(name, args, bound), this.log);
   }
 
   private goDown(reason: string): void {

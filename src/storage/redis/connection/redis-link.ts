@@ -1,13 +1,13 @@
 import { expectState } from '../../../invariant.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { BackOff } from '../../../runtime/back-off.js';
+import { nodeFaultOf } from '../node/faults.js';
 import { ConnectionAttempts } from './connection-attempts.js';
 import { type ConnectionCounts, DEFAULT_RETRY, type RedisServerOptions } from './connection-options.js';
 import { closeReasonOf, type DialedRedis, dial, type PreparedTls, prepareTls, sendLogin } from './dial.js';
 import { fixedLogin, type LoginSource } from './login-source.js';
 import type { RedisEndpoint } from './redis-address.js';
 import { RedisReplyError } from './redis-error.js';
-import { redisFaultOf } from './redis-fault.js';
 import { type FoundRedis, fixedFinder, type RedisFinder } from './redis-finder.js';
 import type { RedisLogin } from './redis-login.js';
 import type { ReplyBound } from './reply-bound.js';
@@ -193,7 +193,7 @@ export class RedisLink {
       if (signal.aborted) return;
       this.#state = ABOUT_TO_CONNECT;
       const { message } = error as Error;
-      this.#silentAttempts = redisFaultOf(message).reason === 'no_answer' ? this.#silentAttempts + 1 : 0;
+      this.#silentAttempts = nodeFaultOf(message).label === 'no_answer' ? this.#silentAttempts + 1 : 0;
       this.#events.failed(message, found);
       this.#connectLater();
     }

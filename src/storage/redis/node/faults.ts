@@ -1,7 +1,16 @@
 import { certificateFault } from '../../../certificate-fault.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import { IS_PROXY } from '../connection/redis-error.js';
-import type { FaultReaction } from '../connection/redis-fault.js';
+
+/**
+ * The reaction to a fault:
+ * - `reconnect`: closes the connection, looks for the master again, and logs in again. Refused calls are sent again
+ * before their deadlines.
+ * - `wait`: sends no call until a probe succeeds, because all calls would be refused.
+ * - `soon`: like `wait`, but calls wait, because the fault may be over soon.
+ * - `count`: consecutive failures open the circuit breaker.
+ */
+export type FaultReaction = 'reconnect' | 'wait' | 'soon' | 'count';
 
 /** A kind of fault of a Redis or of its connection. */
 export interface NodeFault {
@@ -20,7 +29,7 @@ const codes = (names: string): RegExp => new RegExp(`(?:^|: -)(?:${names})\\b`);
 const NODE_FAULTS: readonly NodeFault[] = [
   {
     label: 'refused',
-    pattern: /^All sentinels are unreachable/,
+    pattern: /^All sentinels are unreachable|^(?:no )?Sentinel /,
     reaction: 'count',
     check: (prefix) => `no Sentinel announces a master; check ${prefix}_URL and ${prefix}_SENTINEL_AUTH`,
   },
@@ -48,7 +57,7 @@ const NODE_FAULTS: readonly NodeFault[] = [
   },
   {
     label: 'not_redis',
-    pattern: /unknown command|DB index|RESP type/,
+    pattern: /unknown command|DB index|RESP type|malformed reply/,
     reaction: 'wait',
     check: (prefix) => `check whether ${prefix}_URL is the address of a Redis server and its database`,
   },
@@ -82,7 +91,7 @@ const NODE_FAULTS: readonly NodeFault[] = [
     label: 'loading',
     pattern: codes('LOADING|BUSY|UNKILLABLE|MISCONF|NOREPLICAS'),
     reaction: 'wait',
-    check: () => 'it accepts no writes at the moment; check its log',
+    check: () => 'it accepts no commands or no writes at the moment; check its log',
   },
   { label: 'oom', pattern: codes('OOM'), reaction: 'count', check: () => 'it has reached its maxmemory' },
   {
@@ -144,5 +153,10 @@ export function nodeFaultOf(message: string): NodeFault {
 /** Returns what to check, with the original message in brackets. */
 export function nodeFaultText(message: string, prefix: string): string {
   const { check, label } = nodeFaultOf(message);
-  return `${check(prefix)} (${label === 'tls' ? certificateFault(message) : message})`;
+  return `${check(prefix)} (${label === 'tls' ? certificateFault(message) : withoutSlot(message)})`;
+}
+
+/** Removes the slot, which differs in each probe. */
+function withoutSlot(message: string): string {
+  return message.replace(/^(MOVED|ASK) .*/s, '$1');
 }

@@ -24,7 +24,6 @@ import { IS_PROXY, isAnswer } from '../connection/redis-error.js';
 import type { RedisLogin } from '../connection/redis-login.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
 import { encodeCommand } from '../connection/resp-pipe.js';
-import { adviseOn } from '../connection/server-advice.js';
 import { nodeFaultOf, nodeFaultText } from './faults.js';
 import { type OptionsOwner, redisOptions } from './redis-options.js';
 import { ScriptCall } from './script-call.js';
@@ -390,10 +389,8 @@ export class RedisNode implements StoreConnection {
     this.#upSinceMs = performance.now();
     if (this.#upLevel !== undefined) this.#options.log?.(this.#upLevel, `Redis ${this.#name} is up`);
     this.#upLevel = undefined;
-    const isFirst = !this.#everUp;
     this.#everUp = true;
     this.#events.up();
-    if (isFirst) void adviseOn(this.send, (level, sentence) => this.#options.log?.(level, sentence));
   }
 
   #goDown(reason: string): void {

@@ -87,7 +87,9 @@ export function redisScene(): Scene {
           const bad = await waitFor('refusals', async () => {
             const pair = await weir.around(() => weir.usual());
             const isDown = sumOf(pair[0]['weir-0'] as Scrape, 'weir_store_up') === 0;
-            return isDown && grown(pair, 'weir_redis_faults_total', 'reason="noperm"') > 0 ? pair : undefined;
+            return isDown && grown(pair, 'weir_redis_faults_total', 'reason="wrongpass"') > 0
+              ? pair
+              : undefined;
           });
           await redisCommand(redis, 'ACL', 'SETUSER', 'default', '+mget');
           await waitFor('Redis to decide again', async () => {

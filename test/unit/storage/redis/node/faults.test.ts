@@ -26,6 +26,24 @@ describe('the fault of a message', () => {
     ['Unknown RESP type 72 "H"', 'not_redis', 'wait'],
     ['the script returned a reply in an unknown format', 'not_redis', 'reconnect'],
     ['ERR max number of clients reached', 'max_clients', 'count'],
+    ['BUSY Redis is busy running a script', 'loading', 'wait'],
+    ['BUSYKEY Target key name already exists.', 'other', 'count'],
+    ['NOREPLICAS Not enough good replicas to write.', 'loading', 'wait'],
+    // For a command in a script: Redis 7.0 and 6.2.
+    ["ERR The user executing the script can't run this command", 'wrongpass', 'wait'],
+    [
+      "ERR Error running script: @user_script:81: The user executing the script can't access",
+      'wrongpass',
+      'wait',
+    ],
+    ["NOTIME NOPERM this user has no permissions to run the 'time' command", 'not_redis', 'wait'],
+    ['ERR Write commands not allowed after non deterministic commands', 'not_redis', 'wait'],
+    ['DENIED Redis is running in protected mode', 'wrongpass', 'wait'],
+    ['this address belongs to a proxy: ERR NOPERM', 'not_redis', 'wait'],
+    ['ERR DB index is out of range', 'not_redis', 'wait'],
+    ['ERR This instance has cluster support disabled', 'not_redis', 'wait'],
+    ['no node of the Redis Cluster has slots', 'moved', 'soon'],
+    ['no node of the Redis Cluster answers: connect ECONNREFUSED 127.0.0.1:1', 'refused', 'count'],
     ['anything else', 'other', 'count'],
   ])('%s', (message, label, reaction) => {
     expect(nodeFaultOf(message)).toMatchObject({ label, reaction });
@@ -35,5 +53,9 @@ describe('the fault of a message', () => {
 test('the log contains what to check, and the message', () => {
   expect(nodeFaultText('connect ECONNREFUSED 127.0.0.1:1', 'REDIS_PERSECOND')).toBe(
     'no server listens at this address; start Redis, or correct REDIS_PERSECOND_URL (connect ECONNREFUSED 127.0.0.1:1)',
+  );
+  // The text does not depend on the slot.
+  expect(nodeFaultText('MOVED 6739 127.0.0.1:15609', 'REDIS')).toBe(
+    'if this server is a node of a Redis Cluster, set REDIS_TYPE=CLUSTER (MOVED)',
   );
 });
