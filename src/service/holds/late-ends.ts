@@ -40,7 +40,10 @@ const PLANNED_BYTES = 224;
 const MAX_WORK_AFTER_PAUSE = 256;
 /** Maximum number of ends with more work than is left that others pass in one pause. */
 const MAX_PASSED = 256;
-/** Pauses between deferred ends, and between ends that failed, in milliseconds. */
+/**
+ * Pauses between deferred ends, and between ends that failed, in milliseconds. Ends that failed have the short pause,
+ * too, as long as the store answers those that are sent again.
+ */
 const DEFERRED_PAUSE_MS = 10;
 const FAILED_PAUSES = { initialMs: 100, maxMs: 5000 };
 
@@ -126,7 +129,7 @@ export class LateEnds {
   readonly #report: (end: HoldEnd, result: EndResult) => void;
   readonly #serverOf: (end: HoldEnd) => unknown;
   readonly #pauses = new BackOff(FAILED_PAUSES);
-  readonly #failed = new LateQueue(() => this.#pauses.next());
+  readonly #failed = new LateQueue(() => (this.#isRecovering ? DEFERRED_PAUSE_MS : this.#pauses.next()));
   readonly #deferred = new LateQueue(() => DEFERRED_PAUSE_MS);
   readonly #idle = new IdleWait(() => this.#count === 0);
   readonly #ends = new EndMemory(MAX_OWN_BYTES, MAX_OTHER_BYTES);
@@ -134,6 +137,8 @@ export class LateEnds {
   /** Own ends that wait or have their memory in that of own ends, so that repeated tokens need none. */
   readonly #listed = new Map<HoldId, HoldEnd>();
   #sent = 0;
+  /** Whether the store answered the latest end that was sent again, and has failed none since. */
+  #isRecovering = false;
 
   /**
    * `send` sends an end to its store. `report` receives the results of each end: at most once `waiting`, and then the
@@ -236,6 +241,8 @@ export class LateEnds {
 
   #answered(end: HoldEnd, result: TakeResult): void {
     this.#sent--;
+    if (result instanceof StorageError) this.#isRecovering = false;
+    else if (end.hasWaited) this.#isRecovering = true;
     if (result instanceof StorageError && mayRepeat(end, result)) {
       this.#wait(this.#failed, end);
     } else if (result instanceof StorageError) {

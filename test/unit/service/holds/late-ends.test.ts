@@ -180,6 +180,18 @@ describe('while the store hangs', () => {
     expect(told.slice(19_999)).toEqual(['repeated']);
   });
 
+  test('sends ends of thousands of holds soon after the store answers again', async () => {
+    let answer: TakeResult = FAILED;
+    const late = new Ends(new FakeClock(), () => answer);
+    const told: unknown[] = [];
+    for (let i = 0; i < 24_000; i++)
+      late.add(endOf('a'), (result) => result === ANSWERED && told.push(result));
+    await jest.advanceTimersByTimeAsync(20_000);
+    answer = ANSWERED;
+    await jest.advanceTimersByTimeAsync(5000 + 1500);
+    expect(told).toHaveLength(24_000);
+  });
+
   test('starts without an answer and tokens take no memory from each other', () => {
     const late = hanging();
     const first = fill(late, FORGED);
