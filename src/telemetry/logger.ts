@@ -28,6 +28,14 @@ export interface LoggerOptions {
   readonly worker?: number | undefined;
 }
 
+/** The outputs of all loggers. Tests create many, and Node.js warns of many listeners. */
+const outputs = new Set<LogOutput>();
+
+function endOutputs(): void {
+  for (const output of outputs) output.end();
+  outputs.clear();
+}
+
 /**
  * Creates a logger on `output`, standard output by default, for one logger per process. If the reader reads, a line is
  * written before the call returns. Calls never block, except briefly at exit. A call below the level returns
@@ -44,7 +52,8 @@ export function createLogger(
       `${quantity(dropped, 'log line was', 'log lines were')} dropped because the log output was too slow or failed`,
     );
   };
-  process.once('exit', () => output.end());
+  if (outputs.size === 0) process.once('exit', endOutputs);
+  outputs.add(output);
   return logger;
 }
 

@@ -139,3 +139,11 @@ test('the text format has a line for each call', () => {
   log.info({ a: 1 }, 'hello');
   expect(written()).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: hello \{"worker":3,"a":1\}\n$/);
 });
+
+test('many loggers of one process add at most one listener to it', () => {
+  const before = process.listenerCount('exit');
+  for (let i = 0; i < 20; i++) {
+    createLogger({ level: 'info', format: 'json', colour: false }, new LogOutput({ write: () => 0 }));
+  }
+  expect(process.listenerCount('exit')).toBeLessThanOrEqual(before + 1);
+});
