@@ -3,6 +3,7 @@ import { shellText } from '../config/show/shell-text.js';
 import { didYouMean, type KeyPath, rulePaths, whyUnmatched } from '../config/show/why-unmatched.js';
 import type { Entry } from '../limiter/entry.js';
 import type { PolicySet } from '../policy/policy-set.js';
+import { firstNames } from '../quantity.js';
 import type { Closers } from '../runtime/closers.js';
 import { shown } from '../shown-text.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -176,10 +177,8 @@ export class UnmatchedWarnings {
   #whyUnknownDomain(named: string): string {
     const known = [...(this.#policies()?.domains.keys() ?? [])];
     const near = didYouMean(named, known);
-    const names = known.slice(0, NAMED_DOMAINS).map(shellText).join(', ');
-    const more = known.length > NAMED_DOMAINS ? ` and ${known.length - NAMED_DOMAINS} more` : '';
-    const hint =
-      known.length === 0 ? 'no domain is loaded' : near || `the loaded domains are ${names}${more}`;
+    const names = firstNames(known, NAMED_DOMAINS, shellText);
+    const hint = known.length === 0 ? 'no domain is loaded' : near || `the loaded domains are ${names}`;
     return sentence(shown(hint, MAX_TEXT));
   }
 

@@ -1,5 +1,5 @@
 import { StorageError } from '../../limiter/bucket-store.js';
-import { quantity } from '../../quantity.js';
+import { firstNames, quantity } from '../../quantity.js';
 import type { BucketCall, BucketFound } from './bucket-calls.js';
 import { levelOf, levelWith } from './bucket-level.js';
 import { type FoundLimit, type FoundLimits, findLimits } from './found-limits.js';
@@ -104,9 +104,8 @@ export function selectLimits({ rule }: BucketQuestion, found: FoundLimits): read
   const limits = found.limits.filter((limit) => isOfRule(limit, rule));
   if (limits.length > 0) return limits;
   const labels = [...new Set(found.limits.map(({ label }) => quotedText(label)))];
-  const more = labels.length > MAX_NAMED ? ` and ${labels.length - MAX_NAMED} more` : '';
-  const there = labels.slice(0, MAX_NAMED).join(', ');
-  return `rule must be a rule that these entries match (${there}${more}), not ${quotedText(rule ?? '')}`;
+  const there = firstNames(labels, MAX_NAMED);
+  return `rule must be a rule that these entries match (${there}), not ${quotedText(rule ?? '')}`;
 }
 
 /** Returns whether a limit is one of the rule in a question. */

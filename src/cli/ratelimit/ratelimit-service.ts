@@ -1,3 +1,4 @@
+import { firstNames } from '../../quantity.js';
 import type { Io } from '../io.js';
 
 /** Maximum number of arguments that the log names, and of characters that it shows of each. */
@@ -19,11 +20,10 @@ export async function runRatelimit(args: readonly string[], io: Io): Promise<num
  */
 export function ignoredArguments(args: readonly string[]): readonly string[] {
   if (args.length === 0) return [];
-  const names = args.slice(0, SHOWN_ARGUMENTS).map((word, i) => nameOf(word) ?? `argument ${i + 1}`);
-  const more = args.length - names.length;
+  const names = args.map((word, i) => nameOf(word) ?? `argument ${i + 1}`);
   return [
     'weir ratelimit ignores its arguments, as envoyproxy/ratelimit does: ' +
-      `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}; set environment variables instead, or ` +
+      `${firstNames(names, SHOWN_ARGUMENTS)}; set environment variables instead, or ` +
       'run weir serve, which accepts flags',
   ];
 }

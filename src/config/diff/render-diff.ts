@@ -1,5 +1,5 @@
 import { printableLine } from '../../printable.js';
-import { quantity } from '../../quantity.js';
+import { firstNames, quantity } from '../../quantity.js';
 import { shellText } from '../show/shell-text.js';
 import { type DiffSummary, type Effect, type PolicyChange, summaryOf } from './change.js';
 
@@ -78,12 +78,9 @@ function line(change: PolicyChange): string {
 }
 
 function groupLine(group: readonly PolicyChange[]): string {
-  const paths = group.slice(0, PATHS_SHOWN).map(({ path }) => path);
+  const paths = group.map(({ path }) => path);
   const [first] = group as [PolicyChange];
-  return (
-    `${group.length} rules (${paths.join(', ')} and ${group.length - PATHS_SHOWN} more): ` +
-    `${effectText(first)}: ${first.text}`
-  );
+  return `${group.length} rules (${firstNames(paths, PATHS_SHOWN)}): ${effectText(first)}: ${first.text}`;
 }
 
 /** The word for each effect. The summary uses the same words. */

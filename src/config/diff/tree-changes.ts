@@ -2,6 +2,7 @@ import { MatchWork } from '../../policy/match-work.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
+import { firstNames } from '../../quantity.js';
 import { effectOf, isSame, type LocalChange, shift } from './change.js';
 import {
   brief,
@@ -311,9 +312,8 @@ function isTriedBefore(node: PolicyNode, other: PolicyNode): boolean {
 function itemsChange(before: PolicyNode, after: PolicyNode): LocalChange | undefined {
   if (after.matcher === undefined) return undefined;
   const without = (items: readonly string[], others: readonly string[]): string => {
-    const left = items.filter((item) => !others.includes(item)).map((item) => item.slice(0, 60));
-    const more = left.length > MAX_SHOWN ? ` and ${left.length - MAX_SHOWN} more` : '';
-    return left.slice(0, MAX_SHOWN).join(', ') + more;
+    const left = items.filter((item) => !others.includes(item));
+    return firstNames(left, MAX_SHOWN, (item) => item.slice(0, 60));
   };
   const [added, gone] = [without(itemsOf(after), itemsOf(before)), without(itemsOf(before), itemsOf(after))];
   if (added === '' && gone === '') return undefined;

@@ -1,5 +1,6 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import { firstNames } from '../../quantity.js';
 import { messageOf, readRegularFile } from '../../regular-file.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { runToCompletion } from '../../runtime/turns.js';
@@ -153,9 +154,8 @@ function noPolicyFilesMessage(directory: string, lacking: string): string {
     ? 'rename JSON policies to *.yaml (JSON is valid YAML), or specify the directory that contains the policies'
     : 'specify the directory that contains the policies';
   if (entries.length === 0) return `the directory is empty; ${remedy}`;
-  const names = entries.slice(0, SHOWN_NAMES).map((entry) => entry.name + (entry.isDirectory() ? '/' : ''));
-  const more = entries.length > SHOWN_NAMES ? ` and ${entries.length - SHOWN_NAMES} more` : '';
-  return `the directory has no ${lacking}, only ${names.join(', ')}${more}; ${remedy}`;
+  const names = entries.map((entry) => entry.name + (entry.isDirectory() ? '/' : ''));
+  return `the directory has no ${lacking}, only ${firstNames(names, SHOWN_NAMES)}; ${remedy}`;
 }
 
 function listingMessage(place: PolicyPlace, error: unknown): string {

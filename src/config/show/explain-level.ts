@@ -3,6 +3,7 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import { canonicalAddress } from '../../policy/values/cidr.js';
 import { longestBlock } from '../../policy/values/cidr-table.js';
 import { firstMatch } from '../../policy/values/regex-list.js';
+import { firstNames } from '../../quantity.js';
 
 /** Nodes that were compared to an entry, and the result. */
 export interface TriedNode {
@@ -30,9 +31,8 @@ export function triedNodes(
   }
   const fail = (failed: readonly PolicyNode[], why: string): void => {
     if (failed.length === 0) return;
-    const names = failed.slice(0, 5).map((node) => node.label);
-    const more = failed.length > names.length ? ` and ${failed.length - names.length} more` : '';
-    tried.push({ node: names.join(', ') + more, matched: false, why });
+    const names = failed.map((node) => node.label);
+    tried.push({ node: firstNames(names, 5), matched: false, why });
   };
   fail(exact, 'the value does not match');
   const byBlock = nodes.filter((node) => node.matcher?.kind === 'cidr');

@@ -1,3 +1,4 @@
+import { firstNames } from '../../quantity.js';
 import { sha256Hex } from '../names/sha256.js';
 
 /** A switch over kinds must be exhaustive, which the compiler checks. */
@@ -43,11 +44,9 @@ export function matcherLabel(key: string, matcher: ValueMatcher): string {
   return `${key}${LABEL_SIGNS[matcher.kind]}${matcherName(matcher)}${more}`;
 }
 
-/** Describes all items of a matcher: `10.0.0.0/8, 192.168.0.0/16 and 3 more`. */
+/** Describes all items of a matcher: `10.0.0.0/8, 192.168.0.0/16, and 3 more`. */
 export function describeMatcher({ items }: ValueMatcher): string {
-  const shown = items.slice(0, MAX_SHOWN_ITEMS).map((item) => matcherName({ items: [item] }));
-  const more = items.length - shown.length;
-  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+  return firstNames(items, MAX_SHOWN_ITEMS, (item) => matcherName({ items: [item] }));
 }
 
 /** Returns its field in the policy file. */

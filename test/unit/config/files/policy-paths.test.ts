@@ -180,7 +180,7 @@ describe('a directory without policy files is a warning, or an error if configur
       'with other files',
       () => layout().directory,
       ['README', 'a.yml/b.yaml', 'c', 'd', 'e', 'f.yaml.bak'],
-      'the directory has no file that ends in .yaml or .yml, only README, a.yml/, c, d, e and 1 more; ' +
+      'the directory has no file that ends in .yaml or .yml, only README, a.yml/, c, d, e, and 1 more; ' +
         'specify the directory that contains the policies',
     ],
   ])('%s', (_name, place, files, message) => {
