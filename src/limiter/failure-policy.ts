@@ -1,4 +1,4 @@
-/** Values of `on_store_failure`; see docs/operate/redis.md, "When Redis is unavailable". */
+/** Values of `on_store_failure`; see docs/operate/redis-outages.md. */
 export const STORE_FAILURE_POLICIES = ['error', 'allow', 'deny', 'local'] as const;
 /** The failure policy without its share. */
 export type StoreFailureAnswer = (typeof STORE_FAILURE_POLICIES)[number];

@@ -1,5 +1,5 @@
 /*
- * Tests the policy of docs/operate/redis.md ("What to do without Redis, rule by rule") behind two real Envoys that
+ * Tests the policy of docs/operate/redis-outages.md ("Choose the answer for each rule") behind two real Envoys that
  * differ in failure_mode_deny, with a Redis that is killed, and one that hangs.
  */
 import type { Server } from 'node:http';
@@ -13,7 +13,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
-const PAGE = 'docs/operate/redis.md';
+const PAGE = 'docs/operate/redis-outages.md';
 const policy = pageSections(PAGE, pageText(PAGE))
   .flatMap(({ examples }) => examples)
   .find(({ name }) => name === 'without-redis')?.policy;

@@ -31,7 +31,7 @@ const CLOSE_WAIT_MS = 500;
 /**
  * The buckets in a single Redis, which is both the map and the only shard. All takes of one partition in one turn of
  * the event loop share one script call, and several calls may be in flight. A take never rejects and ends by its
- * deadline; see docs/operate/redis.md.
+ * deadline; see docs/operate/redis-outages.md.
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly runScript: ScriptRequests['run'];
