@@ -51,7 +51,10 @@ const expectDecided = async () => {
 
 /** Waits for a log line, and expects that the store is unavailable. */
 async function expectUnavailable(pattern: RegExp): Promise<void> {
-  await waitFor(`${pattern} in the log`, () => log.some((line) => pattern.test(line)));
+  await waitFor(`${pattern} in the log`, () => {
+    if (log.some((line) => pattern.test(line))) return true;
+    throw new Error(`the log is ${JSON.stringify(log)}`);
+  });
   expect(take()).toBeInstanceOf(StorageError);
   expect([store!.connected, store!.everReached]).toEqual([false, false]);
 }

@@ -7,7 +7,6 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
-import { byClient, redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 
@@ -64,7 +63,7 @@ test('an invalid reply ends the connection and its calls, and a new connection d
   expect((result as StorageError).reason).toBe('disconnected');
   forward = (to, chunk) => to.write(chunk);
   await waitFor('a decision', async () => !((await hit('a')) instanceof StorageError));
-  const words = byClient({ own: 'malformed reply', ioredis: 'Unknown RESP type' });
+  const words = 'Unknown RESP type';
   expect(log.some((line) => line.includes(words))).toBe(true);
 });
 
@@ -105,19 +104,15 @@ const FLOOD = Buffer.from(':1\r\n'.repeat(50_000));
 
 describe('a Redis with wrong replies loses only that connection, if it', () => {
   test.each([
-    ['announces a hundred million numbers', '*100000000\r\n', 'an array is longer than requested'],
-    ['sends one number more than was asked for', '*3\r\n:1\r\n', 'an array is longer than requested'],
-    ['sends nulls for numbers', '*2\r\n:1\r\n$-1\r\n', 'an array with an element that is not an integer'],
-    ['sends text for numbers', '*2\r\n:1\r\n$1\r\n1\r\n', 'an array with an element that is not an integer'],
-    ['sends arrays within arrays', '*1\r\n'.repeat(1000), 'an array with an element that is not an integer'],
-    ['sends null', '*-1\r\n', 'null'],
-    ['announces a string of a gigabyte', '$1000000000\r\n', 'a string is longer than requested'],
-    ['sends a line without an end', `+${'x'.repeat(100_000)}`, 'a line is too long'],
-    ['sends an error without an end', `-${'x'.repeat(100_000)}`, 'a line is too long'],
-    ['sends a number that no double holds', '*2\r\n:1\r\n:9007199254740993\r\n', 'a number is too large'],
-    ['sends a number of 18 digits', '*2\r\n:1\r\n:100000000000000000\r\n', 'a number is too large'],
-    ['answers twice', '*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:1\r\n', 'no request was sent'],
-  ])('%s', async (_, wrongReply, reason) => {
+    ['announces a hundred million numbers', '*100000000\r\n'],
+    ['sends numbers', '*3\r\n:1\r\n'],
+    ['sends arrays within arrays', '*1\r\n'.repeat(1000)],
+    ['sends null', '*-1\r\n'],
+    ['announces a string of a gigabyte', '$1000000000\r\n'],
+    ['sends a line without an end', `+${'x'.repeat(100_000)}`],
+    ['sends an error without an end', `-${'x'.repeat(100_000)}`],
+    ['sends a string of the wrong length', '$7\r\n1234567\r\n'],
+  ])('%s', async (_, wrongReply) => {
     await hit('a');
     let closed = 0;
     let brokenSocket: Socket | undefined;
@@ -136,31 +131,18 @@ describe('a Redis with wrong replies loses only that connection, if it', () => {
       to.on('drain', more);
       more();
     };
-    // Every take is a separate call, and a surplus reply is detected only if no other call is pending.
-    const keys = reason === 'no request was sent' ? ['a'] : ['a', 'b', 'c', 'd', 'e', 'f'];
-    const calls = keys.map(async (key, turns) => {
+    const calls = ['a', 'b', 'c', 'd', 'e', 'f'].map(async (key, turns) => {
       for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
       return hit(key);
     });
     await waitFor('the end of the connection', () => closed === 1);
-    const results = await Promise.all(calls);
-    if (redisClient() === 'ioredis') {
-      // No take is sent again, because each may have run.
-      await waitFor('a decision', async () => !((await hit('a')) instanceof StorageError));
-      expect(faults).not.toEqual([]);
-      return;
-    }
-    // The takes are sent again on the next connection; a complete reply before the wrong one counts.
-    for (const result of results) expect(result).toMatchObject([{ limited: false }]);
-    expect(faults).toEqual(['not_redis']);
-    expect(log.filter((line) => line.includes(`malformed reply: ${reason}`))).toHaveLength(1);
+    await Promise.all(calls);
+    // No take is sent again, because each may have run.
+    await waitFor('a decision', async () => !((await hit('a')) instanceof StorageError));
+    expect(faults).not.toEqual([]);
   });
 
   test.each([
-    // ioredis allocates an array as soon as its length arrives.
-    ...(redisClient() === 'own'
-      ? [['announces arrays of thirty million elements', '*30000000\r\n'.repeat(20)] as const]
-      : []),
     ['announces a text of half a gigabyte', '$500000000\r\n'],
     ['sends endless errors', `-ERR ${'x'.repeat(100)}\r\n`.repeat(1000)],
   ])('%s in reply to the login', async (_, wrongReply) => {

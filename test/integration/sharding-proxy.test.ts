@@ -6,7 +6,6 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { freePorts } from '../support/process/free-port.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { redisClient } from '../support/redis/redis-client.js';
 import { redisCommand } from '../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
@@ -44,7 +43,6 @@ async function serve(port: number, workers: string): Promise<{ code: unknown; st
     PORT: String(http),
     DEBUG_PORT: String(debug),
     REDIS_URL: `127.0.0.1:${port}`,
-    REDIS_CLIENT: redisClient(),
     WORKERS: workers,
   };
   return host.run({ args: ['serve'], folder: '/', environment });

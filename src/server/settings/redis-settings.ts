@@ -9,7 +9,6 @@ import {
 import type { LoginSource } from '../../storage/redis/connection/login-source.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import { parseLogin } from '../../storage/redis/connection/redis-login.js';
-import { SentinelFinder } from '../../storage/redis/connection/sentinel/sentinel-finder.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { LoginFile } from '../login-file.js';
@@ -36,16 +35,11 @@ export function perSecondRedis(settings: Settings): RedisStoreOptions | undefine
 function instanceOptions(settings: Settings, instance: RedisInstance): RedisStoreOptions {
   const { prefix, timeout, sentinelAuth } = instance;
   const address = addressOf(instance);
-  const { sentinel } = address;
   const tls = address.tls ? tlsOptions(settings) : undefined;
   return {
     address,
     tls,
-    client: settings.redisClient,
     sentinelLogin: parseLogin(sentinelAuth),
-    finder:
-      sentinel &&
-      (() => new SentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix })),
     names: { prefix },
     login: loginSource(instance),
     startup: startupPauses(settings),

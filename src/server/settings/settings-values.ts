@@ -106,7 +106,6 @@ export const CHOICES = {
   backend_type: { words: ['', 'redis', 'memcache'], inAnyCase: false },
   redis_socket_type: { words: ['', 'tcp', 'unix'], inAnyCase: false },
   redis_type: { words: ['single', 'cluster', 'sentinel'], inAnyCase: true },
-  redis_client: { words: ['own', 'ioredis'], inAnyCase: false },
   pool_on_empty: { words: ['WAIT', 'CREATE', 'ERROR'], inAnyCase: true },
   algorithm: { words: ALGORITHMS, inAnyCase: true },
 } as const satisfies {
@@ -225,7 +224,6 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   backend_type: choice('backend_type'),
   redis_socket_type: choice('redis_socket_type'),
   redis_type: choice('redis_type'),
-  redis_client: choice('redis_client'),
   pool_on_empty: choice('pool_on_empty'),
   algorithm: choice('algorithm'),
 };

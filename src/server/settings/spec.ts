@@ -42,7 +42,6 @@ export interface SettingTypes {
   backend_type: '' | 'redis' | 'memcache';
   redis_socket_type: '' | 'tcp' | 'unix';
   redis_type: 'single' | 'cluster' | 'sentinel';
-  redis_client: 'own' | 'ioredis';
   pool_on_empty: 'WAIT' | 'CREATE' | 'ERROR';
 }
 export type SettingType = keyof SettingTypes;

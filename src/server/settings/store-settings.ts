@@ -101,8 +101,8 @@ export const STORE_SETTINGS = {
     default: '',
     help:
       'First pause between connection attempts until weir reaches Redis for the first time. The pause ' +
-      `doubles after each attempt. The default is ${DEFAULT_RETRY.initialMs}ms. Later reconnections ` +
-      'always begin with the default.',
+      `doubles after each attempt. The default is ${DEFAULT_RETRY.initialMs}ms. It does not apply to ` +
+      'later reconnections.',
     reference: { default: '1s' },
   },
   redisStartupMax: {
@@ -111,9 +111,9 @@ export const STORE_SETTINGS = {
     type: 'optional_duration',
     default: '',
     help:
-      'Maximum pause between connection attempts until weir reaches Redis for the first time. Later ' +
-      `reconnections always use ${DEFAULT_RETRY.maxMs}ms. This is also the default, unless ` +
-      'REDIS_STARTUP_INITIAL_INTERVAL is longer.',
+      'Maximum pause between connection attempts until weir reaches Redis for the first time. It does ' +
+      `not apply to later reconnections. The default is ${DEFAULT_RETRY.maxMs}ms, or ` +
+      'REDIS_STARTUP_INITIAL_INTERVAL if that is longer.',
     reference: { default: '30s' },
   },
   redisStartupMaxElapsed: {
@@ -123,15 +123,6 @@ export const STORE_SETTINGS = {
     default: '0s',
     help: 'Exit with code 1 if weir cannot reach Redis within this time after the start. 0: never.',
     reference: { default: '0' },
-  },
-  redisClient: {
-    name: 'REDIS_CLIENT',
-    effectiveWhen: ['redis'],
-    type: 'redis_client',
-    default: 'own',
-    help:
-      "Client library for Redis: `own` is weir's own, and `ioredis` is the one that replaces it. Available while " +
-      'both exist; will be removed together with the own client.',
   },
   redisMaxInFlight: {
     name: 'REDIS_MAX_IN_FLIGHT',

@@ -49,7 +49,7 @@ const LATENCY_WEIGHT = 0.05;
 
 /**
  * The calls that were sent to Redis, and those that wait: for a connection, or, with bulk requests, for replies to
- * others. If the connection is lost before the reply to a call, the call may be sent once more on the next connection.
+ * others. A call that Redis refused without running it may be sent once more. A call whose connection was lost is not.
  */
 export class InFlightCalls {
   /** Number of calls sent since start. */
@@ -152,17 +152,6 @@ export class InFlightCalls {
   /** Fails the calls that wait. */
   failHeld(reason: StorageFailure, message: string): void {
     for (const batch of this.#held) this.fail(batch, reason, message);
-  }
-
-  /**
-   * Handles a lost connection. Redis may or may not have executed the unanswered calls. Repeating a take can take too
-   * much but never allows more requests. Repeating a refund can give back too much.
-   */
-  onConnectionLost(): void {
-    for (const batch of this.#sent) {
-      if (!batch.mustNotRepeat && this.#holdForRetry(batch)) continue;
-      this.fail(batch, 'disconnected', 'the connection to Redis was lost');
-    }
   }
 
   /** Fails a call in any state. */

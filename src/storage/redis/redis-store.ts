@@ -7,9 +7,8 @@ import { Signal } from '../../runtime/signal.js';
 import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded/shard.js';
 import type { BatchKeys } from './call-buckets.js';
-import type { ConnectionCounts, SendCommand, StoreConnection } from './connection/connection-options.js';
+import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { expectSingleServer } from './connection/expect-server.js';
-import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import { InFlightCalls } from './in-flight-calls.js';
@@ -43,7 +42,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private readonly countDeniedHits: boolean;
   private readonly keys: RedisKeys;
   private readonly scripts: ScriptCalls;
-  private readonly connection: StoreConnection;
+  private readonly connection: RedisNode;
   private readonly upSignal = new Signal();
   private readonly downSignal = new Signal<string>();
   readonly onUp = this.upSignal.add;
@@ -87,8 +86,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       },
       redirect: options.redirect,
     });
-    const Connection = options.client === 'ioredis' ? RedisNode : RedisConnection;
-    this.connection = new Connection(options, {
+    this.connection = new RedisNode(options, {
       check: async (send) => {
         if (options.probeTag === undefined) await expectSingleServer(send, options.keyPrefix);
       },
@@ -99,7 +97,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
         if (!this.connection.inReconnectGrace) this.failUnsent();
         this.downSignal.emit(reason);
       },
-      lost: () => this.inFlightCalls.onConnectionLost(),
       graceExpired: () => this.failUnsent(),
     });
   }

@@ -80,11 +80,6 @@ export class TakeBatch implements Linked<TakeBatch> {
   after: TakeBatch | undefined;
   /** Number of times that it was sent. */
   sendCount = 0;
-  /**
-   * Whether a request contains a refund or settles the oldest hold of a bucket, because repeating the call could allow
-   * too much. A repeated settlement of another hold finds no hold.
-   */
-  mustNotRepeat = false;
   /** Earliest deadline of the waiting takes; Infinity without any. */
   soonestDeadline = Infinity;
   private takes: PendingTake[] = [];
@@ -254,7 +249,6 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.load += items.length + slotLoad(items);
     this.addPending(items, deadlineMicros, group, resolve);
     for (const item of items) {
-      if (item.settles === 'oldest' || (item.refund && item.settles === undefined)) this.mustNotRepeat = true;
       const slot = this.buckets.slotOf(item);
       setLastStep(slot, group);
       const index = this.arguments.indexOf(item);

@@ -10,14 +10,11 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { BUS_OFFSET, type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
-import { useRedisClient } from '../../support/redis/redis-client.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { startSentinel } from '../../support/redis/sentinels.js';
 import { openSingleStore } from '../../support/redis/single-stores.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { settingsOf } from '../../support/weir/settings.js';
-
-useRedisClient('ioredis');
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.hour);
 const closers: (() => unknown)[] = [];
@@ -67,7 +64,10 @@ async function take(
 }
 
 const logged = (says: RegExp): Promise<unknown> =>
-  waitFor(String(says), () => log.some((line) => says.test(line)));
+  waitFor(String(says), () => {
+    if (log.some((line) => says.test(line))) return true;
+    throw new Error(`the log is ${JSON.stringify(log)}`);
+  });
 
 describe('set-ups that are refused', () => {
   test('a Redis without cluster mode and REDIS_TYPE=CLUSTER', async () => {
@@ -297,6 +297,8 @@ test('TLS', async () => {
   log = [];
   open({ REDIS_URL: `127.0.0.1:${tlsPort}` });
   await logged(/check .*REDIS_TLS.* \(no node of the Redis Cluster answers: /);
+  log = [];
   open({ REDIS_URL: secret.url, REDIS_TLS: 'true' });
-  await logged(/check REDIS_TLS and the certificates \(no node of the Redis Cluster answers: /);
+  // Depending on the random bytes of the handshake, Redis answers, closes the connection, or waits for more.
+  await logged(/check .*REDIS_TLS.* \(no node of the Redis Cluster answers: /);
 });

@@ -8,7 +8,6 @@ import { RlsClient } from '../../support/grpc/rls-client.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { useRedisClient } from '../../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { SingleRedisStore } from '../../support/redis/single-stores.js';
 import { type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
@@ -24,7 +23,6 @@ describe('Redis', () => {
   let store: SingleRedisStore | undefined;
 
   beforeAll(async () => {
-    useRedisClient('ioredis');
     pem = writeTlsFiles();
     http = createServer().listen(0, '127.0.0.1');
     const [nobody = 0, tlsPort = 0] = await freePorts(2);
@@ -53,7 +51,6 @@ describe('Redis', () => {
     await Promise.all(Object.values(servers).map((server) => server.stop()));
     http.close();
     pem.remove();
-    useRedisClient('own');
   });
 
   test.each([

@@ -7,7 +7,6 @@ import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-o
 import type { GiveBackOptions, GiveBackStats } from '../../../src/storage/sharded/give-backs.js';
 import type { ShardMap } from '../../../src/storage/sharded/shard.js';
 import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
-import { redisClient } from './redis-client.js';
 
 type GiveBackListener = Partial<Pick<GiveBackOptions, 'onGiveBack'>>;
 
@@ -19,7 +18,7 @@ export class SingleRedisStore extends RedisStore implements BucketStore {
   readonly #store: ShardedStore;
 
   constructor(options: RedisStoreOptions) {
-    super({ ...options, client: redisClient() });
+    super(options);
     this.onUp(() => {
       this.everReached = true;
     });
@@ -37,7 +36,7 @@ export class SingleClusterStore extends ClusterStore implements BucketStore {
   readonly #store: ShardedStore;
 
   constructor(options: Omit<ClusterStoreOptions, 'takeAgain'> & GiveBackListener) {
-    super({ ...options, client: redisClient(), takeAgain: (...asked) => this.take(...asked) });
+    super({ ...options, takeAgain: (...asked) => this.take(...asked) });
     this.onUp(() => {
       this.everReached = true;
     });

@@ -5,7 +5,6 @@ import { freePorts } from '../process/free-port.js';
 import { type Exit, type StartedProcess, startProcess } from '../process/processes.js';
 import { repositoryRoot } from '../process/tools.js';
 import { untilHealthy } from '../process/until-healthy.js';
-import { redisClient } from '../redis/redis-client.js';
 
 /** Path of the compiled command. */
 export const WEIR_MAIN = join(repositoryRoot, 'build/src/main.js');
@@ -76,7 +75,6 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
         DEBUG_HOST: '127.0.0.1',
         DEBUG_PORT: String(debugPort),
         LOG_FORMAT: 'json',
-        ...(redisClient() !== 'own' && { REDIS_CLIENT: redisClient() }),
         ...(policyPath !== undefined && { CONFIG_PATH: policyPath }),
         ...options.env,
       },

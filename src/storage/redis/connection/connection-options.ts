@@ -2,7 +2,6 @@ import type { StoreFault } from '../../../limiter/store-fault.js';
 import type { ConnectionAttempts } from './connection-attempts.js';
 import type { LoginSource } from './login-source.js';
 import type { RedisAddress } from './redis-address.js';
-import type { RedisFinder } from './redis-finder.js';
 import type { RedisLogin } from './redis-login.js';
 import type { ReplyBound } from './reply-bound.js';
 
@@ -32,28 +31,21 @@ export interface RetryPauses {
   readonly maxMs: number;
 }
 
-/** Implementations of {@link StoreConnection}: weir's own RedisConnection, and RedisNode with ioredis. */
-export type RedisClient = 'own' | 'ioredis';
-
 /** Names of a connection's settings, for messages. */
 export interface RedisSettingNames {
   /** Prefix of the variables: `REDIS` for REDIS_URL, REDIS_AUTH and REDIS_TLS. */
   readonly prefix: string;
 }
 
-/** Settings of one Redis server, passed unchanged from the store to its connection and to {@link RedisLink}. */
+/** Settings of one Redis server, passed unchanged from the store to its connection. */
 export interface RedisServerOptions {
   readonly address: RedisAddress;
   /** TLS settings, used with `address.tls`. */
   readonly tls?: RedisTlsOptions | undefined;
   /** Source of the login, instead of `address`; closed with the connection. */
   readonly login?: LoginSource | undefined;
-  /** Client library; default `own`. */
-  readonly client?: RedisClient | undefined;
-  /** Login of the Sentinels themselves, for the client `ioredis`. */
+  /** Login of the Sentinels themselves. */
   readonly sentinelLogin?: RedisLogin | undefined;
-  /** Creates the finder of the server, instead of `address`; for the client `own`. */
-  readonly finder?: (() => RedisFinder) | undefined;
   /** Names of these settings in the log; by default the variables of the main Redis. */
   readonly names?: RedisSettingNames | undefined;
   /** Pauses between attempts before the first connection; default {@link DEFAULT_RETRY}. */
@@ -121,8 +113,6 @@ export interface RedisConnectionEvents {
   up(): void;
   /** Calls fail until `up`; `reason` is for the log. */
   down(reason: string): void;
-  /** The connection was lost with all of its calls. */
-  lost(): void;
   /** The reconnect grace has ended without a connection. */
   graceExpired(): void;
 }

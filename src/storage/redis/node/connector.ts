@@ -26,6 +26,8 @@ export interface ConnectLimit {
 export interface ConnectorOwner {
   /** Bytes that were received since the latest complete reply; the owner resets it. */
   unreadBytes: number;
+  /** Whether the server that a Sentinel announced is a replica, so that another Sentinel must be asked. */
+  isReplica?: boolean;
   /** The current connection ends, as ioredis was asked to, or as a Sentinel announced another master. */
   leaving(): void;
   /** A connection to a Sentinel failed. ioredis itself reports only that it was closed. */
@@ -74,6 +76,8 @@ export function masterConnector(owner: ConnectorOwner, limit: ConnectLimit): Con
     }
 
     override async connect(...args: Parameters<SentinelConnector['connect']>): Promise<Socket> {
+      if (owner.isReplica) this.check({ role: 'slave' });
+      owner.isReplica = false;
       return guarded((await super.connect(...args)) as Socket, owner, limit);
     }
 

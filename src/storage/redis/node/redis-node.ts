@@ -23,10 +23,9 @@ import { endpointName } from '../connection/redis-address.js';
 import { IS_PROXY, isAnswer } from '../connection/redis-error.js';
 import type { RedisLogin } from '../connection/redis-login.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
-import { encodeCommand } from '../connection/resp-pipe.js';
 import { nodeFaultOf, nodeFaultText } from './faults.js';
 import { type OptionsOwner, redisOptions } from './redis-options.js';
-import { ScriptCall } from './script-call.js';
+import { encodeCommand, ScriptCall } from './script-call.js';
 
 /** Minimum timeout of a login and a probe, in milliseconds, if a decision's timeout (REDIS_TIMEOUT) is shorter. */
 const MIN_ANSWER_MS = 500;
@@ -36,10 +35,10 @@ const PROBE_PAUSE_MS = 1000;
 const SHORT_PROBE_PAUSE_MS = 200;
 /**
  * Pauses between attempts to connect, in milliseconds, after a connection has worked: each is twice the previous one,
- * up to the maximum. After ten attempts, it is the long one.
+ * up to the maximum. After about five seconds, it is the long one.
  */
 const RETRY_MS = { initial: 25, max: 200, long: 1000 };
-const SHORT_RETRIES = 10;
+const SHORT_RETRIES = 25;
 /** Minimum time up, in milliseconds, after which the next failure starts a new outage: new pauses and log lines. */
 const STABLE_MS = 5000;
 /** Maximum time that calls wait for a new connection, in milliseconds. */
@@ -364,6 +363,7 @@ export class RedisNode implements StoreConnection {
       return;
     }
     if (reaction === 'reconnect') {
+      if (label === 'readonly') this.#owner.isReplica = true;
       this.#breakOff(reason);
       return;
     }

@@ -1,7 +1,9 @@
+import { connect as connectClear, type NetConnectOpts, type Socket } from 'node:net';
+import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import type { RedisOptions } from '../../../ioredis.js';
 import { timerMs } from '../../../limiter/clock.js';
-import type { RedisServerOptions } from '../connection/connection-options.js';
-import { openStream, type PreparedTls, prepareTls } from '../connection/dial.js';
+import type { RedisServerOptions, RedisTlsOptions } from '../connection/connection-options.js';
+import type { RedisEndpoint } from '../connection/redis-address.js';
 import { sharedLookup } from '../connection/shared-lookup.js';
 import {
   type ConnectLimit,
@@ -23,6 +25,15 @@ const SENTINEL_ANSWER_MS = 500;
 const SENTINEL_RECONNECT_MS = 2000;
 const MAX_SENTINEL_PAUSE_MS = 200;
 
+/**
+ * TLS settings with parsed certificates, because parsing a hundred certificates for each connection would take
+ * milliseconds.
+ */
+interface PreparedTls {
+  readonly options: RedisTlsOptions;
+  readonly context: SecureContext;
+}
+
 /** What the options need of the owner of the connection. */
 export interface OptionsOwner extends ConnectorOwner {
   /** Handles the end of a connection or of an attempt to connect, before its commands fail. */
@@ -38,7 +49,7 @@ export function redisOptions(
   owner: OptionsOwner,
 ): RedisOptions & { replyMapping: 'legacy' } {
   const { address, timeoutMicros } = options;
-  const tls = prepareTls(address.tls, options.tls);
+  const tls = address.tls ? prepareTls(options.tls) : undefined;
   const connectMs = tls === undefined ? CONNECT_MS : Math.max(CONNECT_MS, timerMs(timeoutMicros));
   const limit = { connectMs, usesTls: tls !== undefined };
   return {
@@ -69,6 +80,17 @@ export function redisOptions(
   };
 }
 
+/** Parses the certificates. Throws an Error if they are invalid. */
+function prepareTls(options: RedisTlsOptions = {}): PreparedTls {
+  return { options, context: createSecureContext({ ...options }) };
+}
+
+function openStream(endpoint: RedisEndpoint, tls: PreparedTls | undefined): Socket {
+  const target: NetConnectOpts = 'path' in endpoint ? endpoint : { ...endpoint, lookup: sharedLookup };
+  if (tls === undefined) return connectClear(target);
+  return connectTls({ ...tls.options, ...target, secureContext: tls.context });
+}
+
 function fixedServer(
   { address: { path, host = '', port = 0 } }: RedisServerOptions,
   owner: ConnectorOwner,
@@ -77,7 +99,7 @@ function fixedServer(
 ): RedisOptions {
   const endpoint = path === undefined ? { host, port } : { path };
   return {
-    Connector: fixedConnector(owner, limit, () => openStream({ endpoint, tls })),
+    Connector: fixedConnector(owner, limit, () => openStream(endpoint, tls)),
     // The connector applies the other TLS settings.
     ...(tls === undefined ? {} : { tls: {} }),
   };

@@ -2,6 +2,18 @@ import { type Command, type Redis, ReplyError } from '../../../ioredis.js';
 import { RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
 import type { ReplyBound } from '../connection/reply-bound.js';
 
+/** Cached prefixes of an argument, `\r\n$<length>\r\n`, by length. */
+const prefixes: string[] = [];
+const MAX_PREFIXES = 1024;
+
+function prefix(bytes: number): string {
+  const kept = prefixes[bytes];
+  if (kept !== undefined) return kept;
+  const text = `\r\n$${bytes}\r\n`;
+  if (bytes < MAX_PREFIXES) prefixes[bytes] = text;
+  return text;
+}
+
 const LOST = new Error('the connection to Redis was lost before the reply');
 
 /** What happens to a {@link ScriptCall}. Exactly one method is called, once. */
@@ -74,4 +86,28 @@ function integerOf(text: unknown): number | undefined {
   const value = Number(text);
   // The script returns -1 - count for a window over its limit, and a count may be 2^53-1.
   return value <= Number.MAX_SAFE_INTEGER && value >= -(2 ** 53) ? value : undefined;
+}
+
+/** Encodes a command. `ascii`: whether each character is one byte. */
+export function encodeCommand(
+  command: string,
+  args: readonly string[],
+): { readonly text: string; readonly ascii: boolean } {
+  // Lengths are in bytes. One check of the whole text shows whether they equal the lengths in characters, as is usual.
+  const text = encoded(command, args, lengthOf);
+  if (Buffer.byteLength(text) === text.length) return { text, ascii: true };
+  return { text: encoded(command, args, Buffer.byteLength), ascii: false };
+}
+
+function lengthOf(text: string): number {
+  return text.length;
+}
+
+function encoded(command: string, args: readonly string[], length: (text: string) => number): string {
+  let text = `*${args.length + 1}${prefix(command.length)}${command}`;
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] as string;
+    text += prefix(length(arg)) + arg;
+  }
+  return `${text}\r\n`;
 }

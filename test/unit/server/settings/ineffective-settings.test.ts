@@ -142,7 +142,6 @@ const CASES: Readonly<Record<string, Case>> = {
   REDIS_STARTUP_MAX_ELAPSED_TIME: ['1s', ...OF_REDIS],
   REDIS_MAX_IN_FLIGHT: ['10', ...OF_REDIS],
   REDIS_BATCH_KEYS: ['10', ...OF_REDIS],
-  REDIS_CLIENT: ['ioredis', ...OF_REDIS],
   CACHE_KEY_PREFIX: ['a', ...OF_REDIS],
   LOCAL_CACHE_SIZE_IN_BYTES: ['1000', ...OF_REDIS],
   DENY_CACHE_MAX_AGE: [

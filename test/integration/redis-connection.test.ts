@@ -3,22 +3,21 @@
 import { type AddressInfo, createServer, type Server, Socket } from 'node:net';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { StorageError, type TakeResult } from '../../../src/limiter/bucket-store.js';
-import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
-import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
-import { turn } from '../../../src/runtime/turns.js';
-import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
-import { MAX_UNANSWERED_BYTES } from '../../../src/storage/redis/node/redis-node.js';
-import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
-import { REDIS } from '../../support/limiter/store-options.js';
-import { takeItem } from '../../support/limiter/take-items.js';
-import { waitFor } from '../../support/process/wait-for.js';
-import { startPausableProxy } from '../../support/redis/pausable-proxy.js';
-import { useRedisClient } from '../../support/redis/redis-client.js';
-import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
-import { SingleRedisStore } from '../../support/redis/single-stores.js';
-
-useRedisClient('ioredis');
+import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
+import { ignore } from '../../src/runtime/ignore.js';
+import { turn } from '../../src/runtime/turns.js';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
+import { MAX_UNANSWERED_BYTES } from '../../src/storage/redis/node/redis-node.js';
+import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
+import { REDIS } from '../support/limiter/store-options.js';
+import { takeItem } from '../support/limiter/take-items.js';
+import { freePorts } from '../support/process/free-port.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startPausableProxy } from '../support/redis/pausable-proxy.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 let redis: RedisServer;
 let admin: Redis;
@@ -121,33 +120,64 @@ test('calls wait beyond a bound on the memory of unanswered ones, and are sent a
   expect(store.calls).toBe(count);
 });
 
-test('a master that is announced while the Sentinels are queried is used', async () => {
-  const subscribers = new Set<Socket>();
-  let holdsAnswers = false;
-  let heldQueries = 0;
-  const master = `*2\r\n$9\r\n127.0.0.1\r\n$${String(redis.port).length}\r\n${redis.port}\r\n`;
-  const sentinel = createServer((socket) => {
+/** Starts a server that answers like a Sentinel. */
+async function fakeSentinel(onQuery: (socket: Socket) => void, onSubscription: (socket: Socket) => void) {
+  const server = createServer((socket) => {
     socket.on('error', () => {});
-    socket.on('close', () => subscribers.delete(socket));
     closers.push(() => socket.destroy());
     socket.on('data', (chunk) => {
       const command = String(chunk).toLowerCase();
-      if (command.includes('get-master-addr-by-name')) {
-        if (holdsAnswers) heldQueries++;
-        else socket.write(master);
-      } else if (command.includes('subscribe')) {
-        subscribers.add(socket);
+      if (command.includes('get-master-addr-by-name')) onQuery(socket);
+      else if (command.includes('subscribe')) {
+        onSubscription(socket);
         socket.write('*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n');
       }
     });
   });
-  const port = await listen(sentinel);
-  const store = await open({
-    address: {
-      ...{ tls: false, db: 0, redactedAddress: 'mymaster' },
-      sentinel: { masterName: 'mymaster', sentinels: [{ host: '127.0.0.1', port }] },
+  return { host: '127.0.0.1', port: await listen(server) };
+}
+
+/** The answer of a Sentinel that names a server on this machine. */
+function named(port: number): string {
+  return `*2\r\n$9\r\n127.0.0.1\r\n$${String(port).length}\r\n${port}\r\n`;
+}
+
+function openWithSentinels(...sentinels: readonly { host: string; port: number }[]) {
+  const address = { tls: false, db: 0, redactedAddress: 'mymaster' };
+  return open({ address: { ...address, sentinel: { masterName: 'mymaster', sentinels } } });
+}
+
+test('a Sentinel that is down, hangs, or names a replica is passed over', async () => {
+  const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(redis.port)] });
+  closers.push(() => replica.stop());
+  const [nowhere = 0] = await freePorts(1);
+  const store = await openWithSentinels(
+    { host: '127.0.0.1', port: nowhere },
+    await fakeSentinel(ignore, ignore),
+    await fakeSentinel((socket) => socket.write(named(replica.port)), ignore),
+    await fakeSentinel((socket) => socket.write(named(redis.port)), ignore),
+  );
+  expect(reason(await take(store, 'a'))).toBe('decided');
+  expect(log.filter((line) => line.startsWith('error: '))).toEqual([
+    expect.stringContaining('(READONLY this server has the role slave)'),
+  ]);
+});
+
+test('a master that is announced while the Sentinels are queried is used', async () => {
+  const subscribers = new Set<Socket>();
+  let holdsAnswers = false;
+  let heldQueries = 0;
+  const sentinel = await fakeSentinel(
+    (socket) => {
+      if (holdsAnswers) heldQueries++;
+      else socket.write(named(redis.port));
     },
-  });
+    (socket) => {
+      subscribers.add(socket);
+      socket.on('close', () => subscribers.delete(socket));
+    },
+  );
+  const store = await openWithSentinels(sentinel);
   await waitFor('a subscription', () => subscribers.size > 0);
   holdsAnswers = true;
   await cutOff();
