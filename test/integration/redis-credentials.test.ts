@@ -13,7 +13,7 @@ import { descriptor } from '../support/policy/decider.js';
 import { startProcess } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
-import { waitFor } from '../support/process/wait-for.js';
+import { untilLogged, waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { settingsOf } from '../support/weir/settings.js';
@@ -77,8 +77,7 @@ async function expectDecided(store: SingleRedisStore): Promise<void> {
   await waitFor('Redis', () => store.connected);
   expect(await take(store)).toMatchObject([{ limited: false }]);
 }
-const logged = (pattern: RegExp) =>
-  waitFor(`${pattern} in the log`, () => log.some((line) => pattern.test(line)));
+const logged = (pattern: RegExp) => untilLogged(log, pattern);
 const cutOff = () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 
 /** Atomically changes the file, and returns its path. */

@@ -11,7 +11,7 @@ import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-opti
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
-import { waitFor } from '../support/process/wait-for.js';
+import { untilLogged, waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { settingsOf } from '../support/weir/settings.js';
@@ -51,10 +51,7 @@ const expectDecided = async () => {
 
 /** Waits for a log line, and expects that the store is unavailable. */
 async function expectUnavailable(pattern: RegExp): Promise<void> {
-  await waitFor(`${pattern} in the log`, () => {
-    if (log.some((line) => pattern.test(line))) return true;
-    throw new Error(`the log is ${JSON.stringify(log)}`);
-  });
+  await untilLogged(log, pattern);
   expect(take()).toBeInstanceOf(StorageError);
   expect([store!.connected, store!.everReached]).toEqual([false, false]);
 }

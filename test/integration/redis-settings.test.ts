@@ -14,7 +14,7 @@ import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
-import { waitFor } from '../support/process/wait-for.js';
+import { untilLogged, waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 import { CommandHost } from '../support/weir/commands.js';
@@ -63,9 +63,6 @@ async function expectDecided(store: Store): Promise<void> {
   await waitFor('Redis', () => store.up());
   expect(await takeFrom(store.buckets, takeItem('a', HUNDRED))).toMatchObject([{ limited: false }]);
 }
-
-const logged = (log: readonly string[], pattern: RegExp) =>
-  waitFor(`${pattern} in the log`, () => log.some((line) => pattern.test(line)));
 
 const asks = (...keys: string[]) => keys.map((key) => descriptor([`${key}=v`]));
 async function code(client: RlsClient, ...keys: string[]): Promise<number | undefined> {
@@ -158,10 +155,10 @@ describe('TLS', () => {
     await expectDecided(open({ ...env, REDIS_TLS_CACERT: ca }));
     const unknown: string[] = [];
     open(env, unknown);
-    await logged(unknown, /cannot be used.*certificate/);
+    await untilLogged(unknown, /cannot be used.*certificate/);
     const strict: string[] = [];
     open({ REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_CACERT: ca }, strict);
-    await logged(strict, /cannot be used.*(altnames|IP)/);
+    await untilLogged(strict, /cannot be used.*(altnames|IP)/);
   });
 });
 
@@ -177,14 +174,14 @@ test('a password file is read again for each connection', async () => {
 
   await admin.config('SET', 'requirepass', 'second');
   await cutOff();
-  await logged(log, /WRONGPASS|NOAUTH/);
+  await untilLogged(log, /WRONGPASS|NOAUTH/);
   writeFileSync(file, 'second');
   await expectDecided(store);
 
   // weir waits for a file that is missing for a while.
   rmSync(file);
   await cutOff();
-  await logged(log, /REDIS_AUTH_FILE: cannot read/);
+  await untilLogged(log, /REDIS_AUTH_FILE: cannot read/);
   await expectDecided(store);
   expect(log.join('\n')).not.toMatch(/first|second/);
 });

@@ -22,3 +22,11 @@ export async function waitFor<T>(
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+/** Resolves once a line of `log` matches `pattern`. Rejects with the lines if none does. */
+export function untilLogged(log: readonly string[], pattern: RegExp): Promise<unknown> {
+  return waitFor(`${pattern} in the log`, () => {
+    if (log.some((line) => pattern.test(line))) return true;
+    throw new Error(`the log has ${log.length === 0 ? 'no lines' : `these lines:\n${log.join('\n')}`}`);
+  });
+}
