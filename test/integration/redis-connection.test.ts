@@ -1,6 +1,6 @@
 /* Tests what ioredis does not do by itself, with real servers. */
 
-import { type AddressInfo, createServer, type Server, Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, Socket } from 'node:net';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
@@ -76,6 +76,37 @@ test('a call runs once if its connection is lost before the reply, and fails imm
   expect(await call).toMatchObject({ reason: 'disconnected' });
   await waitFor('the next connection', () => store.connected);
   expect(await take(store, 'a', 0)).toMatchObject([{ remaining: 99 }]);
+});
+
+test('a shifted reply closes the connection, and the calls on it count as lost', async () => {
+  const replies: Buffer[] = [];
+  let shifts = false;
+  const proxy = createServer((client) => {
+    const server = connect(redis.port, '127.0.0.1');
+    client.pipe(server);
+    for (const socket of [client, server]) socket.on('error', () => {});
+    client.on('close', () => server.destroy());
+    server.on('close', () => client.destroy());
+    server.on('data', (chunk) => {
+      if (shifts) client.write(replies.at(-1) as Buffer);
+      shifts = false;
+      replies.push(chunk);
+      client.write(chunk);
+    });
+  });
+  const faults: string[] = [];
+  const address = parseRedisUrl(`127.0.0.1:${await listen(proxy)}`);
+  const store = await open({ address, keysPerCall: 1, observeFault: (fault) => faults.push(fault) });
+  await take(store, 'a');
+  const { opened } = store.connections;
+  shifts = true;
+  const results = await Promise.all(['a', 'b', 'c'].map((key) => take(store, key)));
+  expect(results.map(reason)).toEqual(['disconnected', 'disconnected', 'disconnected']);
+  await waitFor('the next connection', () => store.connected);
+  expect(store.connections).toMatchObject({ active: 1, opened: opened + 1 });
+  expect(faults).toEqual(['not_redis']);
+  expect(log.join()).toContain('the script returned a reply in an unknown format');
+  expect(await take(store, 'a', 0)).toMatchObject([{ remaining: 98 }]);
 });
 
 test('the calls of one turn are one write', async () => {

@@ -81,7 +81,7 @@ test('a reply of another type ends the connection, whose next replies are not tr
   forward = (to, chunk) => to.write(chunk);
   answerTwice?.();
   expect(await one).toMatchObject([{ limited: false }]);
-  expect(await two).toMatchObject({ reason: 'rejected' });
+  expect(await two).toMatchObject({ reason: 'disconnected' });
   expect(await hit('d')).toMatchObject([{ remaining: 99 }]);
   expect(faults).toEqual(['not_redis']);
   expect(store.connections.opened).toBe(2);
@@ -92,7 +92,7 @@ test('a script call without a reply ends when the store closes, not after its ti
   forward = () => {
     isSent = true;
   };
-  const reply = store.runScript({ script: "return 'late'", key: 'k', args: [], textBytes: 100 });
+  const reply = store.runScript({ script: "return 'late'", key: 'k', args: [] });
   await waitFor('the reply that does not arrive', () => isSent);
   const closed = store.close();
   expect(await reply).toMatchObject({ message: expect.stringContaining('was lost before the reply') });

@@ -100,7 +100,6 @@ export class Announcements {
       script: this.#script,
       key: this.#key,
       args: [announcement, String(MAX_BYTES), String(KEPT_MS)],
-      textBytes: MAX_BYTES,
     });
   }
 

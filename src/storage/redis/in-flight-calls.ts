@@ -5,8 +5,7 @@ import { LinkedList } from '../../runtime/linked-list.js';
 import type { Shard } from '../sharded/shard.js';
 import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redirect.js';
 import type { SendCommand, StoreConnection } from './connection/connection-options.js';
-import { isAnswer, RedisReplyError } from './connection/redis-error.js';
-import { SHORT_TEXT } from './connection/reply-bound.js';
+import { RedisReplyError } from './connection/redis-error.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import type { RedisTime } from './redis-time.js';
 import type { ScriptCalls } from './script-calls.js';
@@ -65,11 +64,11 @@ export class InFlightCalls {
   /** Number of items in sent calls for bulk requests. */
   #bulkItems = 0;
 
-  readonly #call: SendCommand = (name, args, bound) => this.#options.connection().send(name, args, bound);
-  readonly #callAfterAsking: SendCommand = (name, args, bound) => {
+  readonly #call: SendCommand = (name, args) => this.#options.connection().send(name, args);
+  readonly #callAfterAsking: SendCommand = (name, args) => {
     // ASKING applies to the next command only, whose error reports any problem.
-    this.#call('asking', [], SHORT_TEXT).catch(ignore);
-    return this.#call(name, args, bound);
+    this.#call('asking', []).catch(ignore);
+    return this.#call(name, args);
   };
 
   constructor(options: InFlightCallsOptions) {
@@ -203,7 +202,7 @@ export class InFlightCalls {
     );
   }
 
-  #onReply(batch: TakeBatch, reply: unknown): void {
+  #onReply(batch: TakeBatch, reply: readonly number[]): void {
     this.#silenceWatch.answered();
     try {
       batch.succeed(reply);
@@ -219,13 +218,13 @@ export class InFlightCalls {
 
   #onError(batch: TakeBatch, error: Error): void {
     const isBroken = error instanceof BrokenInvariant;
-    const isLost = !isBroken && !isAnswer(error);
-    const reason = isBroken ? 'broken' : isLost ? 'disconnected' : 'rejected';
-    if (isBroken || isAnswer(error)) this.#silenceWatch.answered();
-    if (error instanceof RedisReplyError && this.#isRedirected(batch, error)) return;
+    const isRefused = error instanceof RedisReplyError;
+    const reason = isBroken ? 'broken' : isRefused ? 'rejected' : 'disconnected';
+    if (isBroken || isRefused) this.#silenceWatch.answered();
+    if (isRefused && this.#isRedirected(batch, error)) return;
     if (!isBroken) this.#options.connection().noteFailure(error);
     // Redis refused the call without executing it, so another server may execute it.
-    if (error instanceof RedisReplyError && this.#holdForRetry(batch)) return;
+    if (isRefused && this.#holdForRetry(batch)) return;
     this.fail(batch, reason, error.message);
   }
 

@@ -2,7 +2,6 @@ import type { TakeItem } from '../../limiter/bucket-store.js';
 import { tokenBucketRate } from '../../limiter/token-bucket.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';
-import { SHORT_TEXT } from './connection/reply-bound.js';
 import type { RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 
@@ -45,7 +44,7 @@ export async function probeRedis(
  */
 async function expectAsking(send: SendCommand): Promise<void> {
   try {
-    await send('asking', [], SHORT_TEXT);
+    await send('asking', []);
   } catch (error) {
     // A service that only resembles a Redis Cluster may not support the command.
     if (!(error instanceof RedisReplyError) || error.code === 'NOPERM') throw error;

@@ -4,7 +4,6 @@ import {
   type HeldBucket,
   type HoldBook,
   type ListedHolds,
-  MAX_LISTED_HOLDS,
   mergedHolds,
   type StoredHold,
   storedCount,
@@ -17,8 +16,6 @@ import { encodeId } from './take-script.js';
 const SCRIPT = ['hold-members', 'hold-list'].map((name) => `src/storage/redis/script/${name}.lua`);
 /** Line of the reply for a hold; see hold-list.lua. */
 const HOLD = /^([0-9a-f]{24}) (\d+) (\d+|-) (\d+) (\d+) (\d+)$/;
-/** Maximum bytes of such a line. */
-const LINE_BYTES = 120;
 
 /** Finds the holds in Redis. Each call runs a script that reads a bounded number of holds. */
 export class RedisHoldBook implements HoldBook {
@@ -47,7 +44,7 @@ export class RedisHoldBook implements HoldBook {
     const { amount, lifetimeMillis, fullMicros, costMicros = 0 } = hold;
     const values = [unit, amount, lifetimeMillis, fullMicros, costMicros].map(String);
     for (const frees of setsOf(bucket)) {
-      const answer = await this.#run(bucket, frees, ['0', encodeId(hold.id), ...values], LINE_BYTES);
+      const answer = await this.#run(bucket, frees, ['0', encodeId(hold.id), ...values]);
       if (answer instanceof StorageError) return answer;
       if (!/^[01]$/.test(answer)) return unknownAnswer();
       if (answer === '1') return true;
@@ -56,7 +53,7 @@ export class RedisHoldBook implements HoldBook {
   }
 
   async #listSet(bucket: HeldBucket, frees: boolean, most: number): Promise<ListedHolds | StorageError> {
-    const answer = await this.#run(bucket, frees, [String(most)], (1 + MAX_LISTED_HOLDS) * LINE_BYTES);
+    const answer = await this.#run(bucket, frees, [String(most)]);
     if (answer instanceof StorageError) return answer;
     const [count = '', ...lines] = answer.split('\n');
     const holds = lines.flatMap((line) => readHold(line, frees) ?? []);
@@ -64,19 +61,13 @@ export class RedisHoldBook implements HoldBook {
     return { holds, more: Math.max(0, Number(count) - storedCount(holds, bucket.rate)) };
   }
 
-  #run(
-    bucket: HeldBucket,
-    frees: boolean,
-    args: string[],
-    textBytes: number,
-  ): Promise<string | StorageError> {
+  #run(bucket: HeldBucket, frees: boolean, args: string[]): Promise<string | StorageError> {
     const { key, tagLength, rate } = bucket;
     const set = rate.kind === 'concurrency' ? key : holdsKey(key, frees);
     return this.#redisOf(bucket).runScript({
       script: this.#script,
       key: redisKey({ key: set, tagLength }, this.#keyPrefix),
       args,
-      textBytes,
     });
   }
 }

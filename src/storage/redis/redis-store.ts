@@ -9,7 +9,6 @@ import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded
 import type { BatchKeys } from './call-buckets.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { expectSingleServer } from './connection/expect-server.js';
-import { SHORT_TEXT } from './connection/reply-bound.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import { InFlightCalls } from './in-flight-calls.js';
 import { RedisNode } from './node/redis-node.js';
@@ -269,9 +268,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private async probeBucket(send: SendCommand, key: string | undefined, isNew: boolean): Promise<void> {
     // A Redis that requires a password may close the connection after a long command, without an error. It replies to a
     // short command.
-    await (key === undefined
-      ? send('ping', [], SHORT_TEXT)
-      : send('set', [key, '1', 'PX', '1000'], SHORT_TEXT));
+    await (key === undefined ? send('ping', []) : send('set', [key, '1', 'PX', '1000']));
     if (isNew) this.scripts.load(send);
     if (key === undefined) return;
     const batch = this.newBatch({ owner: this }, { of: () => key, ofHolds: () => key });

@@ -1,16 +1,19 @@
 import { ignore } from '../../runtime/ignore.js';
 import type { SendCommand } from './connection/connection-options.js';
-import { RedisReplyError } from './connection/redis-error.js';
-import { type ReplyBound, SHORT_TEXT } from './connection/reply-bound.js';
+import { RedisReplyError, UnknownReplyError } from './connection/redis-error.js';
 import type { RedisTime } from './redis-time.js';
 import type { TakeBatch } from './take-batch.js';
 import type { Script } from './take-script.js';
 
+/** Bytes of each number in a reply. */
+const NUMBER_BYTES = 8;
+
 /** A call that was sent, and its reply. */
 interface Attempt {
+  /** The number of the call, which its reply repeats. */
+  readonly number: number;
   readonly args: string[];
-  readonly bound: ReplyBound;
-  readonly reply: Promise<unknown>;
+  readonly reply: Promise<Buffer>;
 }
 
 /** Runs the take script on batches. */
@@ -18,6 +21,8 @@ export class ScriptCalls {
   readonly #script: Script;
   readonly #time: RedisTime;
   readonly #clock: (() => number) | undefined;
+  /** Number of the latest call. */
+  #number = 0;
 
   /** `clock` replaces Redis's clock in tests. */
   constructor(script: Script, time: RedisTime, clock: (() => number) | undefined) {
@@ -31,11 +36,11 @@ export class ScriptCalls {
    * LOAD still gets them.
    */
   load(send: SendCommand): void {
-    send('script', ['LOAD', this.#script.text], SHORT_TEXT).catch(ignore);
+    send('script', ['LOAD', this.#script.text]).catch(ignore);
   }
 
   /** Sends the call of a probe; resolves with the reply. */
-  async runProbe(batch: TakeBatch, send: SendCommand): Promise<unknown> {
+  async runProbe(batch: TakeBatch, send: SendCommand): Promise<readonly number[]> {
     const isWanted = (): boolean => true;
     return this.#complete(batch, send, isWanted, this.#send(batch, send));
   }
@@ -48,7 +53,7 @@ export class ScriptCalls {
     batch: TakeBatch,
     send: SendCommand,
     wanted: () => boolean,
-    onReply: (reply: unknown) => void,
+    onReply: (reply: readonly number[]) => void,
     onError: (error: Error) => void,
   ): void {
     let first: Attempt;
@@ -61,7 +66,9 @@ export class ScriptCalls {
     // Awaiting a further reply costs more than the rest of a call, so it is done only if needed.
     const retryIfNeeded = (): void => void this.#complete(batch, send, wanted, first).then(onReply, onError);
     first.reply.then((reply) => {
-      if (batch.timeOnlyReply(reply) === undefined) onReply(reply);
+      const numbers = numbersOf(reply, first.number);
+      if (numbers instanceof Error) onError(numbers);
+      else if (batch.timeOnlyReply(numbers) === undefined) onReply(numbers);
       else retryIfNeeded();
     }, retryIfNeeded);
   }
@@ -72,7 +79,7 @@ export class ScriptCalls {
     send: SendCommand,
     wanted: () => boolean,
     first: Attempt,
-  ): Promise<unknown> {
+  ): Promise<readonly number[]> {
     const reply = await this.#withLoadedScript(send, wanted, first);
     const time = batch.timeOnlyReply(reply);
     if (time === undefined || !wanted()) return reply;
@@ -85,23 +92,36 @@ export class ScriptCalls {
   async #withLoadedScript(
     send: SendCommand,
     wanted: () => boolean,
-    { args, bound, reply }: Attempt,
-  ): Promise<unknown> {
+    { number, args, reply }: Attempt,
+  ): Promise<readonly number[]> {
+    let received: Buffer;
     try {
-      return await reply;
+      received = await reply;
     } catch (error) {
       if (!(error instanceof RedisReplyError) || error.code !== 'NOSCRIPT' || !wanted()) throw error;
       // Redis has not executed the call. It restarted or flushed its scripts. EVAL loads the script again.
       args[0] = this.#script.text;
-      return send('eval', args, bound);
+      received = await send('eval', args);
     }
+    const numbers = numbersOf(received, number);
+    if (numbers instanceof Error) throw numbers;
+    return numbers;
   }
 
   #send(batch: TakeBatch, send: SendCommand): Attempt {
     const { seenMicros, highestMicros } = this.#time;
     const now = String(this.#clock?.() ?? '');
-    const args = batch.command(this.#script.sha1, now, seenMicros, highestMicros);
-    const bound = { integers: batch.replyLength, textBytes: 0 };
-    return { args, bound, reply: send('evalsha', args, bound) };
+    const number = ++this.#number;
+    const args = batch.command(this.#script.sha1, number, now, seenMicros, highestMicros);
+    return { number, args, reply: send('evalsha', args) };
   }
+}
+
+/** Returns the numbers of a reply after the number of the call. Returns an error for the reply to another call. */
+function numbersOf(reply: Buffer, call: number): readonly number[] | UnknownReplyError {
+  if (reply.length < NUMBER_BYTES || reply.length % NUMBER_BYTES !== 0) return new UnknownReplyError();
+  if (reply.readDoubleLE() !== call) return new UnknownReplyError();
+  const numbers: number[] = [];
+  for (let at = NUMBER_BYTES; at < reply.length; at += NUMBER_BYTES) numbers.push(reply.readDoubleLE(at));
+  return numbers;
 }

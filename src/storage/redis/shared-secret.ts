@@ -4,8 +4,6 @@ import { scriptText } from './script-requests/script-text.js';
 
 const DEFAULT_READ_MS = 5000;
 const RETRY_MS = 1000;
-/** Maximum bytes of a secret. */
-const MAX_BYTES = 100;
 
 /** Settings of {@link SharedSecret}. */
 export interface SharedSecretOptions {
@@ -51,7 +49,7 @@ export class SharedSecret {
     const { redis, own, onShared, readMs = DEFAULT_READ_MS } = this.#options;
     const args = [own()];
     const reply = redis.connected
-      ? await redis.runScript({ script: this.#script, key: this.#key, args, textBytes: MAX_BYTES })
+      ? await redis.runScript({ script: this.#script, key: this.#key, args })
       : undefined;
     this.#isReading = false;
     const isShared = typeof reply === 'string' && reply !== '';

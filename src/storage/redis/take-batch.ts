@@ -132,15 +132,22 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * Returns the arguments of EVALSHA: name of the script, number of keys, keys, ARGV. `now` is the given time or '',
-   * `seen` the latest time seen from this Redis, and `highest` the latest time before any step back, in microseconds;
-   * see take.lua.
+   * Returns the arguments of EVALSHA: name of the script, number of keys, keys, ARGV. `call` is the number of the
+   * call, `now` is the given time or '', `seen` the latest time seen from this Redis, and `highest` the latest time
+   * before any step back, in microseconds; see take.lua.
    */
-  command(script: string, now: string, seen: number, highest: number): string[] {
+  command(script: string, call: number, now: string, seen: number, highest: number): string[] {
     const { keys } = this.buckets;
     const args = [script, String(keys.length)];
     for (const key of keys) args.push(key);
-    args.push(now, String(seen), String(highest), this.countDeniedHits ? '1' : '0', this.encodeSteps());
+    args.push(
+      String(call),
+      now,
+      String(seen),
+      String(highest),
+      this.countDeniedHits ? '1' : '0',
+      this.encodeSteps(),
+    );
     this.arguments.encode(args);
     return args;
   }
@@ -149,20 +156,18 @@ export class TakeBatch implements Linked<TakeBatch> {
    * Returns Redis's time if the reply contains only the time. In that case, the sent calendar windows do not contain
    * the time, and {@link command} must be sent again.
    */
-  timeOnlyReply(reply: unknown): number | undefined {
-    return Array.isArray(reply) && reply.length === 1 && typeof reply[0] === 'number' ? reply[0] : undefined;
+  timeOnlyReply(reply: readonly number[]): number | undefined {
+    return reply.length === 1 ? reply[0] : undefined;
   }
 
   /** Settles the requests with the outcomes of a reply. Throws UnknownReplyError if the reply does not match. */
-  succeed(reply: unknown): void {
-    const time = this.timeOnlyReply(reply);
+  succeed(values: readonly number[]): void {
+    const time = this.timeOnlyReply(values);
     if (time !== undefined && !this.hasPending) {
       this.nowMicros = time;
       return;
     }
-    if (!Array.isArray(reply) || reply.length !== this.replyLength) throw new UnknownReplyError();
-    // The connection accepts only arrays of integers.
-    const values = reply as readonly number[];
+    if (values.length !== this.replyLength) throw new UnknownReplyError();
     const nowMicros = values[0] as number;
     if (nowMicros < 0) throw new UnknownReplyError();
     this.nowMicros = nowMicros;

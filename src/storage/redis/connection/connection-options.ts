@@ -3,7 +3,6 @@ import type { ConnectionAttempts } from './connection-attempts.js';
 import type { LoginSource } from './login-source.js';
 import type { RedisAddress } from './redis-address.js';
 import type { RedisLogin } from './redis-login.js';
-import type { ReplyBound } from './reply-bound.js';
 
 /** TLS settings of a Redis connection, as in node:tls. Certificates and keys are in PEM format. */
 export interface RedisTlsOptions {
@@ -19,11 +18,8 @@ export interface RedisTlsOptions {
 /** Logs each change of state once, without passwords. */
 export type RedisLog = (level: 'info' | 'warn' | 'error', message: string) => void;
 
-/**
- * Sends one command. Rejects with Redis's error, or if the connection is lost. A reply longer than `bound` closes the
- * connection.
- */
-export type SendCommand = (name: string, args: string[], bound: ReplyBound) => Promise<unknown>;
+/** Sends one command whose reply is a string. Rejects with Redis's error, or if the connection is lost. */
+export type SendCommand = (name: string, args: readonly string[]) => Promise<Buffer>;
 
 /** Pauses between connection attempts, in milliseconds; each is twice the previous one. */
 export interface RetryPauses {

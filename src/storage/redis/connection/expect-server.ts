@@ -3,7 +3,6 @@ import { nodeFaultOf } from '../node/faults.js';
 import { redisKey } from '../redis-key.js';
 import type { SendCommand } from './connection-options.js';
 import { IS_PROXY, RedisReplyError } from './redis-error.js';
-import { INFO_TEXT, SHORT_TEXT } from './reply-bound.js';
 
 /**
  * Number of scripts that are called, each with another key. If each of two servers has half of all keys, all scripts
@@ -21,13 +20,11 @@ const RUN_ID = "return string.match(redis.call('INFO','server'),'run_id:(%x+)') 
 export async function expectSingleServer(send: SendCommand, prefix: string | undefined): Promise<void> {
   const keys = probeKeys(PROBE_KEYS + 1, prefix);
   // The second key makes every node of a Redis Cluster refuse the script, even a node that serves all slots.
-  const calls = keys
-    .slice(1)
-    .map((key, i) => send('eval', [RUN_ID, '2', key, keys[i] as string], SHORT_TEXT));
-  const runIds = new Set<unknown>();
+  const calls = keys.slice(1).map((key, i) => send('eval', [RUN_ID, '2', key, keys[i] as string]));
+  const runIds = new Set<string>();
   let refusal: RedisReplyError | undefined;
   for (const answer of await Promise.allSettled(calls)) {
-    if (answer.status === 'fulfilled') runIds.add(answer.value);
+    if (answer.status === 'fulfilled') runIds.add(String(answer.value));
     else if (answer.reason instanceof RedisReplyError) refusal ??= answer.reason;
     else throw answer.reason;
   }
@@ -51,8 +48,7 @@ function probeKeys(count: number, prefix: string | undefined): string[] {
  * detects a replica.
  */
 export async function expectMaster(send: SendCommand): Promise<void> {
-  const text = await send('info', ['replication'], INFO_TEXT).catch(() => '');
-  const role = typeof text === 'string' ? infoField(text, 'role') : undefined;
+  const role = infoField(String(await send('info', ['replication']).catch(() => '')), 'role');
   if (role !== undefined && role !== 'master') throw new Error(`READONLY this server has the role ${role}`);
 }
 

@@ -16,16 +16,11 @@ export class RedisReplyError extends Error {
   }
 }
 
-/** A reply of Redis that the script cannot have returned. */
+/** A reply that the script cannot have returned for the call. The next replies may belong to other calls, too. */
 export class UnknownReplyError extends Error {
   override readonly name = 'UnknownReplyError';
 
   constructor() {
     super('the script returned a reply in an unknown format');
   }
-}
-
-/** Returns whether `error` is a reply of Redis, not an error of the connection. */
-export function isAnswer(error: unknown): boolean {
-  return error instanceof RedisReplyError || error instanceof UnknownReplyError;
 }

@@ -20,9 +20,8 @@ import { expectMaster } from '../connection/expect-server.js';
 import { fixedLogin, type LoginSource } from '../connection/login-source.js';
 import { ReconnectGrace } from '../connection/reconnect-grace.js';
 import { endpointName } from '../connection/redis-address.js';
-import { IS_PROXY, isAnswer } from '../connection/redis-error.js';
+import { IS_PROXY, RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
 import type { RedisLogin } from '../connection/redis-login.js';
-import { SHORT_TEXT } from '../connection/reply-bound.js';
 import { nodeFaultOf, nodeFaultText } from './faults.js';
 import { type OptionsOwner, redisOptions } from './redis-options.js';
 import { encodeCommand, ScriptCall } from './script-call.js';
@@ -45,8 +44,6 @@ const STABLE_MS = 5000;
 const RECONNECT_GRACE_MS = 1000;
 /** Memory of unanswered commands beyond which calls wait, in bytes. It counts from the write to the reply or close. */
 export const MAX_UNANSWERED_BYTES = 4 * 1024 * 1024;
-/** Memory for each integer of a reply, in bytes. */
-const REPLY_INTEGER_BYTES = 64;
 const NO_ANSWER = 'no answer';
 const NO_MASTER = 'All sentinels are unreachable';
 const MOVED = 'the Sentinels announced another master';
@@ -148,19 +145,19 @@ export class RedisNode implements StoreConnection {
     return { active, opened: this.#opened, closed: this.#opened - active };
   }
 
-  readonly send: SendCommand = (name, args, bound) => {
+  readonly send: SendCommand = (name, args) => {
     if (!this.#isWritable) return Promise.reject(new Error('there is no connection'));
     const { text, ascii } = encodeCommand(name, args);
-    const bytes = text.length + REPLY_INTEGER_BYTES * bound.integers;
-    this.#unansweredBytes += bytes;
+    const { length } = text;
+    this.#unansweredBytes += length;
     this.#cork();
     return new Promise((resolve, reject) => {
       const end = (): void => {
-        this.#unansweredBytes -= bytes;
+        this.#unansweredBytes -= length;
         this.#owner.unreadBytes = 0;
       };
       const result = {
-        replied: (reply: unknown): void => {
+        replied: (reply: Buffer): void => {
           end();
           resolve(reply);
         },
@@ -169,7 +166,7 @@ export class RedisNode implements StoreConnection {
           reject(error);
         },
       };
-      new ScriptCall(ascii ? text : Buffer.from(text), bound, result).sendTo(this.#redis);
+      new ScriptCall(ascii ? text : Buffer.from(text), result).sendTo(this.#redis);
     });
   };
 
@@ -178,8 +175,9 @@ export class RedisNode implements StoreConnection {
   }
 
   noteFailure(error: Error): void {
+    if (error instanceof UnknownReplyError) this.#breakOff(error.message);
     // The end of a lost connection is reported once, not with each of its calls.
-    if (this.#state !== 'up' || !isAnswer(error)) return;
+    if (this.#state !== 'up' || !(error instanceof RedisReplyError)) return;
     const { message } = error;
     const { label, reaction } = nodeFaultOf(message);
     if (reaction === 'reconnect') {
@@ -348,10 +346,10 @@ export class RedisNode implements StoreConnection {
   async #testCommands(): Promise<void> {
     const { db, sentinel } = this.#options.address;
     const isNew = this.#progress === 'loggedIn';
-    const selected = db === 0 ? undefined : this.send('select', [String(db)], SHORT_TEXT);
+    const selected = db === 0 ? undefined : this.send('select', [String(db)]);
     const isMaster = sentinel === undefined ? undefined : expectMaster(this.send);
     // The name is only for operators, who may have removed the command.
-    if (isNew) this.send('client', ['SETNAME', 'weir'], SHORT_TEXT).catch(ignore);
+    if (isNew) this.send('client', ['SETNAME', 'weir']).catch(ignore);
     await Promise.all([selected, isMaster, this.#events.probe(this.send, isNew)]);
   }
 
@@ -419,14 +417,14 @@ export class RedisNode implements StoreConnection {
   async #greet(login: RedisLogin): Promise<void> {
     if (login.password !== undefined) return this.#authenticate(login);
     try {
-      await this.send('ping', [], SHORT_TEXT);
+      await this.send('ping', []);
     } catch (error) {
-      if (!isAnswer(error)) throw error;
+      if (!(error instanceof RedisReplyError)) throw error;
     }
   }
 
   #authenticate({ username, password = '' }: RedisLogin): Promise<void> {
-    return authenticate((args) => this.send('auth', [...args], SHORT_TEXT), username, password);
+    return authenticate((args) => this.send('auth', args), username, password);
   }
 
   /** Uses a new login on the open connection, which continues with the previous one if Redis refuses the new one. */
@@ -436,8 +434,8 @@ export class RedisNode implements StoreConnection {
       await this.#authenticate(login);
       this.#logged.delete('renewal');
     } catch (error) {
-      if (!isAnswer(error)) return;
-      const { message } = error as Error;
+      if (!(error instanceof RedisReplyError)) return;
+      const { message } = error;
       this.#options.observeFault?.(nodeFaultOf(message).label);
       if (this.#logged.has('renewal')) return;
       this.#logged.add('renewal');

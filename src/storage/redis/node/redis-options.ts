@@ -56,8 +56,6 @@ export function redisOptions(
     lazyConnect: true,
     // RESP3 has nothing that weir needs, and old servers refuse it.
     protocol: 2,
-    // ioredis reads integers near 2^53 wrong.
-    stringNumbers: true,
     disableClientInfo: true,
     enableReadyCheck: false,
     // A command that may have run is never sent again: it fails when the connection closes.

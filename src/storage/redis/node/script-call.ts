@@ -1,6 +1,5 @@
 import { type Command, type Redis, ReplyError } from '../../../ioredis.js';
 import { RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
-import type { ReplyBound } from '../connection/reply-bound.js';
 
 /** Cached prefixes of an argument, `\r\n$<length>\r\n`, by length. */
 const prefixes: string[] = [];
@@ -18,7 +17,7 @@ const LOST = new Error('the connection to Redis was lost before the reply');
 
 /** What happens to a {@link ScriptCall}. Exactly one method is called, once. */
 export interface ScriptCallResult {
-  replied(reply: unknown): void;
+  replied(reply: Buffer): void;
   /** `error` is a {@link RedisReplyError} if Redis refused the command. Any other error means that it may have run. */
   failed(error: Error): void;
 }
@@ -35,13 +34,11 @@ export class ScriptCall {
   readonly isTraced = true;
   readonly promise = undefined;
   readonly #bytes: string | Buffer;
-  readonly #bound: ReplyBound;
   readonly #result: ScriptCallResult;
 
-  /** `bytes` is the encoded command as a buffer or ASCII text, and `bound` the maximum size of its reply. */
-  constructor(bytes: string | Buffer, bound: ReplyBound, result: ScriptCallResult) {
+  /** `bytes` is the encoded command as a buffer or ASCII text. */
+  constructor(bytes: string | Buffer, result: ScriptCallResult) {
     this.#bytes = bytes;
-    this.#bound = bound;
     this.#result = result;
   }
 
@@ -57,35 +54,13 @@ export class ScriptCall {
   }
 
   resolve(reply: unknown): void {
-    const value = replyValue(reply, this.#bound);
-    if (value === undefined) this.#result.failed(new UnknownReplyError());
-    else this.#result.replied(value);
+    if (Buffer.isBuffer(reply)) this.#result.replied(reply);
+    else this.#result.failed(new UnknownReplyError());
   }
 
   reject(error: Error): void {
     this.#result.failed(error instanceof ReplyError ? new RedisReplyError(error.message) : LOST);
   }
-}
-
-/** ioredis passes integers as strings (`stringNumbers`), and strings as buffers. Returns undefined beyond the bound. */
-function replyValue(reply: unknown, { integers, textBytes }: ReplyBound): unknown {
-  if (Buffer.isBuffer(reply)) return reply.length <= textBytes ? reply.toString() : undefined;
-  if (!Array.isArray(reply)) return integerOf(reply);
-  if (reply.length > integers) return undefined;
-  const values: number[] = [];
-  for (const element of reply) {
-    const value = integerOf(element);
-    if (value === undefined) return undefined;
-    values.push(value);
-  }
-  return values;
-}
-
-function integerOf(text: unknown): number | undefined {
-  if (typeof text !== 'string') return undefined;
-  const value = Number(text);
-  // The script returns -1 - count for a window over its limit, and a count may be 2^53-1.
-  return value <= Number.MAX_SAFE_INTEGER && value >= -(2 ** 53) ? value : undefined;
 }
 
 /** Encodes a command. `ascii`: whether each character is one byte. */

@@ -3,8 +3,7 @@ import { timerMs } from '../../../limiter/clock.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import type { StoreConnection } from '../connection/connection-options.js';
-import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
-import { SHORT_TEXT } from '../connection/reply-bound.js';
+import { RedisReplyError } from '../connection/redis-error.js';
 import { nodeFaultOf } from '../node/faults.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { ScriptReply, ScriptRequest } from './script-request.js';
@@ -49,25 +48,22 @@ export class ScriptRequests {
     return withTimeout(this.#timeoutMs, answer, late);
   }
 
-  async #answer({ script, key, args, textBytes }: ScriptRequest, asking: boolean): Promise<ScriptReply> {
+  async #answer({ script, key, args }: ScriptRequest, asking: boolean): Promise<ScriptReply> {
     // ASKING applies only to the next command, whose error reports any problem.
-    if (asking) this.#connection().send('asking', [], SHORT_TEXT).catch(ignore);
+    if (asking) this.#connection().send('asking', []).catch(ignore);
     const all = [script, '1', key, String(this.#clock?.() ?? ''), ...args];
     try {
-      const answer = await this.#connection().send('eval', all, { integers: 0, textBytes });
-      if (typeof answer === 'string') return answer;
-      return new StorageError('timeout', `the reply from Redis ${this.#name} has an unknown format`);
+      return String(await this.#connection().send('eval', all));
     } catch (error) {
       return this.#failure(error as Error);
     }
   }
 
   #failure(error: Error): StorageError {
-    if (!isAnswer(error))
+    if (!(error instanceof RedisReplyError))
       return new StorageError('timeout', `the connection to Redis ${this.#name} was lost before the reply`);
     const { reaction } = nodeFaultOf(error.message);
     if (reaction === 'reconnect') this.#connection().noteFailure(error);
-    const cause = error instanceof RedisReplyError ? { cause: error } : undefined;
-    return new StorageError('rejected', error.message, cause);
+    return new StorageError('rejected', error.message, { cause: error });
   }
 }

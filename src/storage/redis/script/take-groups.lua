@@ -364,4 +364,4 @@ for k in pairs(changed) do
   end
 end
 
-return reply
+return encodedReply()

@@ -61,9 +61,6 @@ local function keepUntil(h, ends)
   added[h], lastEnds[h] = added[h] or {}, max(lastEnds[h] or 0, ends)
 end
 
--- Maximum number of values in a command, an even number. More values could overflow the Lua stack.
-local CHUNK = 1000
-
 -- Stores the holds that were added to a set. The key expires one to two seconds after its last hold. UNTIL changes at most once per second
 -- if all holds have the same lifetime. Only then, the expiry time must be set.
 local function storeHolds(h)

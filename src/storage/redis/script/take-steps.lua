@@ -2,11 +2,11 @@
 
 -- Whether each ask has 7 numbers and `what` 0, so that all are plain takes. If not, `askAt` has the index of each ask. The fast path
 -- decides no step of a call with a calendar, because a call that lacks the current window must not change anything.
-local isFast, isPlain, hasBuckets, askAt = true, #ARGV % 7 == 5, true, nil
-for argument = 6, #ARGV, 7 do isPlain = isPlain and ARGV[argument] == '0' end
+local isFast, isPlain, hasBuckets, askAt = true, #ARGV % 7 == 6, true, nil
+for argument = 7, #ARGV, 7 do isPlain = isPlain and ARGV[argument] == '0' end
 if not isPlain then
   hasBuckets, askAt = false, {}
-  local argument = 6
+  local argument = 7
   while argument <= #ARGV do
     local what = tonumber(ARGV[argument])
     local kind, flags, frees = what % 10, floor(what / 10) % 16, what >= 160
@@ -27,7 +27,7 @@ if hasBuckets then
   end
 end
 
-local reply, filled, at = { now }, 1, 1
+local at = 1
 
 -- Fast path: decides the leading steps that are takes or settlements on a bucket that no other step uses, and the starts and ends of
 -- concurrent requests.
@@ -76,7 +76,7 @@ end
 local parsed = {}
 
 local function parseAsk(n)
-  local first = isPlain and 7 * n - 1 or askAt[n]
+  local first = isPlain and 7 * n or askAt[n]
   local what, size = ARGV[first], tonumber(ARGV[first + 2])
   local owing = what == '94' or what == '93'
   local settles = what == '84' or what == '94' or size > 0 and (what == '83' or what == '93')
@@ -168,7 +168,7 @@ while isFast and at <= #steps do
 end
 if at > #steps then
   storeAllHolds()
-  return reply
+  return encodedReply()
 end
 
 -- The code below handles all calls.
@@ -190,7 +190,7 @@ local function pickWindow(ask, at)
 end
 
 local asks = {}
-local argument = 6
+local argument = 7
 while argument <= #ARGV do
   local at = argument
   local what = tonumber(ARGV[at])
@@ -237,7 +237,10 @@ while argument <= #ARGV do
   end
   ask.countsDenied = countDenied and ask.unit < 0 and not ask.owing and ask.fillCarry == 0
   if flags % 4 >= 2 then
-    if not pickWindow(ask, argument) then return { now } end
+    if not pickWindow(ask, argument) then
+      filled = 2
+      return encodedReply()
+    end
     argument = argument + 5
   elseif ask.unit < 0 then
     ask.start = now - now % -ask.unit
