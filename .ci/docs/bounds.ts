@@ -72,15 +72,11 @@ import { MAX_CHARACTERS } from '../../src/shown-text.js';
 import { MAX_BYTES, MAX_KEYS_BYTES } from '../../src/storage/redis/announcements.js';
 import { QUERIED_MASTERS } from '../../src/storage/redis/cluster/cluster-view.js';
 import { MAX_REDIRECTIONS } from '../../src/storage/redis/cluster/redirect.js';
-import {
-  ATTEMPTS_AT_ONCE,
-  PAUSE_PER_SERVER_MS,
-} from '../../src/storage/redis/connection/connection-attempts.js';
 import { MAX_SERVERS } from '../../src/storage/redis/connection/named-servers.js';
 import { MAX_BULK_ITEMS_IN_FLIGHT } from '../../src/storage/redis/in-flight-calls.js';
 import { MAX_UNREAD_BYTES as MAX_UNREAD_REDIS_BYTES } from '../../src/storage/redis/node/connector.js';
 import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
-import { MAX_PENDING_REQUESTS } from '../../src/storage/redis/script-requests/script-requests.js';
+import { MAX_PENDING_REQUESTS } from '../../src/storage/redis/script-requests.js';
 import { RESPONSIVE_MICROS } from '../../src/storage/redis/silence-watch.js';
 import { QUERY_MS } from '../../src/storage/redis/with-redis.js';
 import { ALL_RING_BYTES, RING_BYTES, STEP_SECONDS, STEPS } from '../../src/telemetry/history/rate-history.js';
@@ -204,7 +200,6 @@ export const BOUNDS = `
 | Sentinels in an address; cluster nodes in an address | ${MAX_SERVERS}; ${MAX_SERVERS} | weir does not start |
 | cluster nodes that weir asks for the slot assignment | all configured nodes at startup; later ${QUERIED_MASTERS} masters, and if none of them answers, all configured nodes | weir runs one update of the slot assignment at a time; until the update ends, calls use the known assignment |
 | size of an incomplete reply from Redis or a Sentinel; duration of a query for cluster nodes | ${size(MAX_UNREAD_REDIS_BYTES)}; ${time(QUERY_MS)} | ${CONNECTION_ENDS}, and asks another server |
-| concurrent connection attempts to cluster nodes; connection attempts to unavailable nodes | ${ATTEMPTS_AT_ONCE}; every ${time(PAUSE_PER_SERVER_MS)}, one attempt to a node that was in use, and one attempt to any other node | further attempts wait; three of every four attempts go to nodes that were in use |
 | cluster nodes that one call tries in succession | ${MAX_REDIRECTIONS + 1}, within the call's deadline | \`on_store_failure\` applies |
 | unanswered calls to Redis that list holds or announce filled buckets | ${count(MAX_PENDING_REQUESTS)} | weir sends no further calls |
 | size of an announcement of filled buckets; size of all announcements | ${size(MAX_KEYS_BYTES)}; ${size(MAX_BYTES)} | all processes clear their deny caches; older announcements are dropped |

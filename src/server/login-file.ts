@@ -1,5 +1,5 @@
-import type { LoginListeners, LoginSource } from '../storage/redis/connection/login-source.js';
-import { parseLogin, type RedisLogin } from '../storage/redis/connection/redis-login.js';
+import type { LoginListeners, LoginSource } from '../storage/redis/connection/login.js';
+import { parseLogin, type RedisLogin } from '../storage/redis/connection/login.js';
 import { FileChanges } from './file-changes.js';
 
 /** Maximum size of the file, in bytes. */

@@ -1,10 +1,10 @@
+import type { RedisLogin } from '../../storage/redis/connection/login.js';
 import { parseClusterUrl, parseSentinelUrl } from '../../storage/redis/connection/named-servers.js';
 import {
   parseRedisUrl,
   type RedisAddress,
   RedisUrlLoginError,
 } from '../../storage/redis/connection/redis-address.js';
-import type { RedisLogin } from '../../storage/redis/connection/redis-login.js';
 import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
 import type { RefusedSetting } from './spec.js';

@@ -6,9 +6,9 @@ import {
   type RedisTlsOptions,
   type RetryPauses,
 } from '../../storage/redis/connection/connection-options.js';
-import type { LoginSource } from '../../storage/redis/connection/login-source.js';
+import type { LoginSource } from '../../storage/redis/connection/login.js';
+import { parseLogin } from '../../storage/redis/connection/login.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
-import { parseLogin } from '../../storage/redis/connection/redis-login.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { LoginFile } from '../login-file.js';
@@ -40,7 +40,7 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
     address,
     tls,
     sentinelLogin: parseLogin(sentinelAuth),
-    names: { prefix },
+    prefix,
     login: loginSource(instance),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { RedisBuckets } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX } from './redis-key.js';
-import { scriptText } from './script-requests/script-text.js';
+import { scriptText } from './script-requests.js';
 
 /** Time between two polls, in milliseconds. */
 const POLL_MS = 500;

@@ -4,8 +4,9 @@ import { ignore } from '../../runtime/ignore.js';
 import { LinkedList } from '../../runtime/linked-list.js';
 import type { Shard } from '../sharded/shard.js';
 import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redirect.js';
-import type { SendCommand, StoreConnection } from './connection/connection-options.js';
+import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';
+import type { RedisNode } from './node/redis-node.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import type { RedisTime } from './redis-time.js';
 import type { ScriptCalls } from './script-calls.js';
@@ -31,7 +32,7 @@ const REDIS_BUSY = new StorageError('full', 'Redis was busy with other requests'
 export interface InFlightCallsOptions {
   readonly scripts: ScriptCalls;
   readonly time: RedisTime;
-  readonly connection: () => StoreConnection;
+  readonly connection: () => RedisNode;
   /** Returns the current epoch, see {@link Shard}. */
   readonly connectionEpoch: () => unknown;
   readonly timeoutMicros: number;

@@ -1,7 +1,7 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 import type { ShardMap } from '../sharded/shard.js';
 import type { ConnectionCounts } from './connection/connection-options.js';
-import type { ScriptReply, ScriptRequest } from './script-requests/script-request.js';
+import type { ScriptReply, ScriptRequest } from './script-requests.js';
 
 /** The state of a server that stores buckets. */
 export interface RedisNodeState {

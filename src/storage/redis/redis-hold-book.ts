@@ -10,7 +10,7 @@ import {
 } from '../../limiter/holds/hold-book.js';
 import type { RedisBuckets } from './redis-buckets.js';
 import { holdsKey, redisKey } from './redis-key.js';
-import { scriptText } from './script-requests/script-text.js';
+import { scriptText } from './script-requests.js';
 import { encodeId } from './take-script.js';
 
 const SCRIPT = ['hold-members', 'hold-list'].map((name) => `src/storage/redis/script/${name}.lua`);

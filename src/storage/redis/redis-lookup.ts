@@ -1,5 +1,5 @@
 import { type ClusterView, newestView, queryNode } from './cluster/cluster-view.js';
-import { fixedLogin } from './connection/login-source.js';
+import { fixedLogin } from './connection/login.js';
 import { endpointName, type SentinelAddress } from './connection/redis-address.js';
 import { nodeFaultText } from './node/faults.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
@@ -22,7 +22,7 @@ export class RedisLookup {
    * that states the problem and the setting to change.
    */
   async serverOf(slot: number): Promise<string> {
-    const { address, names } = this.#options;
+    const { address, prefix } = this.#options;
     const { cluster, sentinel, redactedAddress } = address;
     try {
       if (cluster !== undefined) {
@@ -38,7 +38,7 @@ export class RedisLookup {
       this.#master ??= this.#queryMaster(sentinel);
       return await this.#master;
     } catch (error) {
-      const why = nodeFaultText((error as Error).message, names?.prefix ?? 'REDIS');
+      const why = nodeFaultText((error as Error).message, prefix ?? 'REDIS');
       throw new Error(`Redis ${redactedAddress} cannot be used: ${why}`);
     }
   }

@@ -1,4 +1,5 @@
 import { expectState } from '../../invariant.js';
+import type { Redis } from '../../ioredis.js';
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
 import { systemClock } from '../../limiter/clock.js';
 import { quantity } from '../../quantity.js';
@@ -19,9 +20,10 @@ import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
-import { ScriptRequests } from './script-requests/script-requests.js';
+import { ScriptRequests } from './script-requests.js';
 import { type BatchOptions, type BatchOwner, ONLY_PARTITION, TakeBatch } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
+import { QUERY_MS } from './with-redis.js';
 
 /** Maximum time that `close` waits for replies, in milliseconds. */
 const CLOSE_WAIT_MS = 500;
@@ -123,6 +125,11 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   /** Counts of the connections since start. */
   get connections(): ConnectionCounts {
     return this.connection.connections;
+  }
+
+  /** Runs other commands than takes on the connection. Rejects without a connection, or after some time. */
+  query<T>(use: (redis: Redis) => Promise<T>): Promise<T> {
+    return this.connection.query(QUERY_MS, use);
   }
 
   partitionOf(_item: TakeItem): Partition {

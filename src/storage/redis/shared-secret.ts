@@ -1,6 +1,6 @@
 import type { RedisBuckets } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX } from './redis-key.js';
-import { scriptText } from './script-requests/script-text.js';
+import { scriptText } from './script-requests.js';
 
 const DEFAULT_READ_MS = 5000;
 const RETRY_MS = 1000;

@@ -4,7 +4,7 @@ import { authenticate, withoutArguments } from '../../redis-auth.js';
 import { ignore } from '../../runtime/ignore.js';
 import { StallTolerantTimer } from '../../runtime/stall-tolerant-timer.js';
 import type { RedisServerOptions } from './connection/connection-options.js';
-import { fixedLogin } from './connection/login-source.js';
+import { fixedLogin } from './connection/login.js';
 import { endpointName, type HostPort } from './connection/redis-address.js';
 import { RedisReplyError } from './connection/redis-error.js';
 import { redisOptions } from './node/redis-options.js';

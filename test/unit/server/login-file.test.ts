@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { LoginFile } from '../../../src/server/login-file.js';
-import type { RedisLogin } from '../../../src/storage/redis/connection/redis-login.js';
+import type { RedisLogin } from '../../../src/storage/redis/connection/login.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
 const folder = new TempDir();

@@ -10,20 +10,18 @@ import { quantity } from '../../../quantity.js';
 import { Signal } from '../../../runtime/signal.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
-import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
-import { fixedLogin } from '../connection/login-source.js';
+import { fixedLogin, SharedLogin } from '../connection/login.js';
 import { ReconnectGrace } from '../connection/reconnect-grace.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { RedisReplyError } from '../connection/redis-error.js';
-import { SharedLogin } from '../connection/shared-login.js';
 import { nodeFaultOf, nodeFaultText } from '../node/faults.js';
 import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { HighestTime } from '../redis-time.js';
-import type { ScriptReply, ScriptRequest } from '../script-requests/script-request.js';
+import type { ScriptReply, ScriptRequest } from '../script-requests.js';
 import type { TakeBatch } from '../take-batch.js';
 import { optionsOf, withRedis } from '../with-redis.js';
 import { ClusterPoll, type ClusterView, queryNode, redirectedEndpoint, SLOTS } from './cluster-view.js';
@@ -82,7 +80,6 @@ export class ClusterStore implements RedisBuckets, Shard {
   readonly #keys: RedisKeys;
   readonly #highestTime: HighestTime = { micros: 0 };
   readonly #login: SharedLogin;
-  readonly #attempts = new ConnectionAttempts();
   readonly #poll: ClusterPoll;
   readonly #closing = new AbortController();
   readonly #nodes = new Map<string, ClusterNode>();
@@ -117,8 +114,7 @@ export class ClusterStore implements RedisBuckets, Shard {
     this.#login = new SharedLogin(login);
     this.#poll = new ClusterPoll({
       seeds: address.cluster ?? [],
-      query: (node) =>
-        withRedis(optionsOf(this.#options, node), this.#closing.signal, (redis) => queryNode(redis, node)),
+      query: (node) => this.#query(node),
       found: (view) => this.#apply(view),
       failed: (error) => this.#onFailed(error),
     });
@@ -250,6 +246,13 @@ export class ClusterStore implements RedisBuckets, Shard {
     this.#moving.set(slot, this.#monotonicMicros() + MOVING_MICROS);
   }
 
+  /** Queries a node on its connection, or on a connection for this query if it has none. */
+  #query(node: HostPort): Promise<ClusterView> {
+    const store = this.#nodes.get(endpointName(node))?.store;
+    if (store?.connected === true) return store.query((redis) => queryNode(redis, node));
+    return withRedis(optionsOf(this.#options, node), this.#closing.signal, (redis) => queryNode(redis, node));
+  }
+
   /** Applies a view: waiting calls move to the nodes that now serve their slots. */
   #apply({ ranges }: ClusterView): void {
     this.#owners.fill(undefined);
@@ -290,7 +293,6 @@ export class ClusterStore implements RedisBuckets, Shard {
     const store = new RedisStore({
       ...optionsOf(this.#options, endpoint),
       login: this.#login.ofNode(),
-      attempts: this.#attempts,
       keys: this.#keys,
       highestTime: this.#highestTime,
       redirect: (batch, error) => this.#redirect(node, batch, error),
@@ -369,14 +371,14 @@ export class ClusterStore implements RedisBuckets, Shard {
   }
 
   #onFailed({ message }: Error): void {
-    const { address, names, observeFault } = this.#options;
+    const { address, prefix, observeFault } = this.#options;
     const { label } = nodeFaultOf(message);
     this.#grace.end();
     observeFault?.(label);
     // Each known node logs its own failures.
     if (this.connected || this.#loggedFaults.has(label)) return;
     this.#loggedFaults.add(label);
-    const why = nodeFaultText(message, names?.prefix ?? 'REDIS');
+    const why = nodeFaultText(message, prefix ?? 'REDIS');
     this.#log('error', `Redis ${address.redactedAddress} cannot be used, and weir keeps retrying: ${why}`);
   }
 

@@ -1,8 +1,6 @@
 import type { StoreFault } from '../../../limiter/store-fault.js';
-import type { ConnectionAttempts } from './connection-attempts.js';
-import type { LoginSource } from './login-source.js';
+import type { LoginSource, RedisLogin } from './login.js';
 import type { RedisAddress } from './redis-address.js';
-import type { RedisLogin } from './redis-login.js';
 
 /** TLS settings of a Redis connection, as in node:tls. Certificates and keys are in PEM format. */
 export interface RedisTlsOptions {
@@ -27,12 +25,6 @@ export interface RetryPauses {
   readonly maxMs: number;
 }
 
-/** Names of a connection's settings, for messages. */
-export interface RedisSettingNames {
-  /** Prefix of the variables: `REDIS` for REDIS_URL, REDIS_AUTH and REDIS_TLS. */
-  readonly prefix: string;
-}
-
 /** Settings of one Redis server, passed unchanged from the store to its connection. */
 export interface RedisServerOptions {
   readonly address: RedisAddress;
@@ -42,12 +34,10 @@ export interface RedisServerOptions {
   readonly login?: LoginSource | undefined;
   /** Login of the Sentinels themselves. */
   readonly sentinelLogin?: RedisLogin | undefined;
-  /** Names of these settings in the log; by default the variables of the main Redis. */
-  readonly names?: RedisSettingNames | undefined;
+  /** Prefix of the variables in messages: `REDIS` (the default) for REDIS_URL, REDIS_AUTH and REDIS_TLS. */
+  readonly prefix?: string | undefined;
   /** Pauses between attempts before the first connection; default {@link DEFAULT_RETRY}. */
   readonly startup?: RetryPauses | undefined;
-  /** If there are several servers: the limit of connection attempts that they share. */
-  readonly attempts?: ConnectionAttempts | undefined;
   /**
    * Maximum wait for a reply, in microseconds (REDIS_TIMEOUT). If Redis sends no reply for longer, it counts as hung.
    * The deadline of a request may be earlier.
@@ -71,29 +61,6 @@ export interface ConnectionCounts {
   /** Number of connections since start, including closed ones. */
   readonly opened: number;
   readonly closed: number;
-}
-
-/** One connection to one Redis, which reconnects until it is closed. */
-export interface StoreConnection {
-  /** Whether calls can be sent. */
-  readonly up: boolean;
-  /** Whether calls may wait because Redis may be available soon. */
-  readonly inReconnectGrace: boolean;
-  /** The reason why calls cannot be sent now. */
-  readonly downReason: 'breaker_open' | 'disconnected';
-  /** Whether the memory of unanswered commands allows another call. */
-  readonly hasRoom: boolean;
-  /** Connections after login since start; at most one is open. */
-  readonly connections: ConnectionCounts;
-  readonly send: SendCommand;
-  /** Records an answered call. */
-  noteSuccess(): void;
-  /** Records a failed call. */
-  noteFailure(error: Error): void;
-  /** Records that Redis has not replied to any call for a while. */
-  noteSilence(micros: number): void;
-  /** Closes the connection permanently. */
-  close(): void;
 }
 
 /** Events of a connection, and its probe. */

@@ -6,22 +6,21 @@ import { authenticate, withoutArguments } from '../../../redis-auth.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
+import { withTimeout } from '../../../runtime/turns.js';
 import { CircuitBreaker } from '../connection/circuit-breaker.js';
-import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import {
   type ConnectionCounts,
   DEFAULT_RETRY,
   type RedisConnectionEvents,
   type RedisServerOptions,
   type SendCommand,
-  type StoreConnection,
 } from '../connection/connection-options.js';
 import { expectMaster } from '../connection/expect-server.js';
-import { fixedLogin, type LoginSource } from '../connection/login-source.js';
+import type { RedisLogin } from '../connection/login.js';
+import { fixedLogin, type LoginSource } from '../connection/login.js';
 import { ReconnectGrace } from '../connection/reconnect-grace.js';
 import { endpointName } from '../connection/redis-address.js';
 import { IS_PROXY, RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
-import type { RedisLogin } from '../connection/redis-login.js';
 import { nodeFaultOf, nodeFaultText } from './faults.js';
 import { type OptionsOwner, redisOptions } from './redis-options.js';
 import { encodeCommand, ScriptCall } from './script-call.js';
@@ -45,6 +44,7 @@ const RECONNECT_GRACE_MS = 1000;
 /** Memory of unanswered commands beyond which calls wait, in bytes. It counts from the write to the reply or close. */
 export const MAX_UNANSWERED_BYTES = 4 * 1024 * 1024;
 const NO_ANSWER = 'no answer';
+const LOST = 'the connection was closed';
 const NO_MASTER = 'All sentinels are unreachable';
 const MOVED = 'the Sentinels announced another master';
 
@@ -53,13 +53,11 @@ const MOVED = 'the Sentinels announced another master';
  * down when it is lost, when Redis refuses all calls, or when the circuit breaker opens. Then calls are answered at
  * once until a probe succeeds. Calls that are sent are never sent again by this connection or by ioredis.
  */
-export class RedisNode implements StoreConnection {
+export class RedisNode {
   readonly #options: RedisServerOptions;
   readonly #events: RedisConnectionEvents;
   readonly #login: LoginSource;
   readonly #redis: Redis;
-  /** Limits attempts to connect and probes of all servers. */
-  readonly #connecting: ConnectionAttempts;
   readonly #breaker: CircuitBreaker;
   readonly #answerMs: number;
   readonly #grace = new ReconnectGrace(() => this.#endGrace());
@@ -103,7 +101,6 @@ export class RedisNode implements StoreConnection {
     this.#options = options;
     this.#events = events;
     const { address, login, startup, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
-    this.#connecting = options.attempts ?? new ConnectionAttempts();
     this.#breaker = new CircuitBreaker(breakerFailures);
     this.#answerMs = Math.max(MIN_ANSWER_MS, timerMs(timeoutMicros));
     this.#startupPauses = new BackOff(startup ?? DEFAULT_RETRY);
@@ -123,30 +120,35 @@ export class RedisNode implements StoreConnection {
     this.#connect();
   }
 
+  /** Whether calls can be sent. */
   get up(): boolean {
     return this.#state === 'up' && this.#isWritable;
   }
 
+  /** Whether calls may wait because Redis may be available soon. */
   get inReconnectGrace(): boolean {
     // A connection that is up but not writable is about to close, so that a grace follows.
     return !this.up && (this.#grace.isActive || this.#state === 'up');
   }
 
+  /** The reason why calls cannot be sent now. */
   get downReason(): 'breaker_open' | 'disconnected' {
     return this.#breaker.open ? 'breaker_open' : 'disconnected';
   }
 
+  /** Whether the memory of unanswered commands allows another call. */
   get hasRoom(): boolean {
     return this.#unansweredBytes < MAX_UNANSWERED_BYTES;
   }
 
+  /** Connections after login since start; at most one is open. */
   get connections(): ConnectionCounts {
     const active = this.#isLoggedIn ? 1 : 0;
     return { active, opened: this.#opened, closed: this.#opened - active };
   }
 
   readonly send: SendCommand = (name, args) => {
-    if (!this.#isWritable) return Promise.reject(new Error('there is no connection'));
+    if (!this.#isWritable) return Promise.reject(new Error(LOST));
     const { text, ascii } = encodeCommand(name, args);
     const { length } = text;
     this.#unansweredBytes += length;
@@ -170,10 +172,20 @@ export class RedisNode implements StoreConnection {
     });
   };
 
+  /** Runs commands whose replies {@link send} does not accept. Rejects without a connection, or after `ms`. */
+  query<T>(ms: number, use: (redis: Redis) => Promise<T>): Promise<T> {
+    if (!this.#isWritable) return Promise.reject(new Error(LOST));
+    return withTimeout(ms, use(this.#redis), () => {
+      throw new Error(`${NO_ANSWER} within ${ms} ms`);
+    });
+  }
+
+  /** Records an answered call. */
   noteSuccess(): void {
     this.#breaker.success();
   }
 
+  /** Records a failed call. */
   noteFailure(error: Error): void {
     if (error instanceof UnknownReplyError) this.#breakOff(error.message);
     // The end of a lost connection is reported once, not with each of its calls.
@@ -191,19 +203,21 @@ export class RedisNode implements StoreConnection {
     this.#probeLater(label);
   }
 
+  /** Records that Redis has not replied to any call for a while. */
   noteSilence(micros: number): void {
     if (this.#state !== 'up' || !this.#breaker.trip()) return;
     this.#goDown(`${NO_ANSWER} for ${Math.round(micros / 1000)} ms`);
     void this.#probe();
   }
 
+  /** Closes the connection permanently. */
   close(): void {
     this.#state = 'ended';
     this.#epoch++;
     this.#progress = 'closed';
     this.#grace.end();
-    this.#connecting.cancel(this.#probeTimer);
-    this.#connecting.cancel(this.#retryTimer);
+    clearTimeout(this.#probeTimer);
+    clearTimeout(this.#retryTimer);
     this.#login.close();
     this.#redis.disconnect();
     this.#redis.stream?.destroy();
@@ -270,7 +284,7 @@ export class RedisNode implements StoreConnection {
     this.#closeReason = undefined;
     this.#epoch++;
     this.#progress = 'closed';
-    this.#connecting.cancel(this.#probeTimer);
+    clearTimeout(this.#probeTimer);
     this.#breaker.close();
     const { label } = nodeFaultOf(reason);
     this.#options.observeFault?.(label);
@@ -284,14 +298,12 @@ export class RedisNode implements StoreConnection {
   #onStopped(): void {
     if (this.#state === 'ended') return;
     if (this.#progress !== 'closed') this.#onClosed();
-    this.#retryTimer = this.#connecting.later(this.#pauseMs(), () => this.#connect(), this.#everUp);
+    this.#retryTimer = setTimeout(() => this.#connect(), this.#pauseMs());
   }
 
   #connect(): void {
-    void this.#connecting.run(async () => {
-      this.#progress = 'connecting';
-      if (this.#state !== 'ended') await this.#redis.connect().catch(ignore);
-    }, this.#everUp);
+    this.#progress = 'connecting';
+    this.#redis.connect().catch(ignore);
   }
 
   #pauseMs(): number {
@@ -305,7 +317,7 @@ export class RedisNode implements StoreConnection {
   async #probe(): Promise<void> {
     const epoch = this.#epoch;
     const isCurrent = (): boolean => epoch === this.#epoch;
-    this.#connecting.cancel(this.#probeTimer);
+    clearTimeout(this.#probeTimer);
     try {
       if (this.#progress === 'connecting') {
         const login = await this.#login.login();
@@ -372,10 +384,10 @@ export class RedisNode implements StoreConnection {
   }
 
   #probeLater(label: StoreFault): void {
-    this.#connecting.cancel(this.#probeTimer);
+    clearTimeout(this.#probeTimer);
     const isShort = label === 'loading' || label === 'moved';
     const pauseMs = isShort ? SHORT_PROBE_PAUSE_MS : PROBE_PAUSE_MS;
-    this.#probeTimer = this.#connecting.later(pauseMs, () => void this.#probe(), this.#everUp);
+    this.#probeTimer = setTimeout(() => void this.#probe(), pauseMs);
   }
 
   #goUp(): void {
@@ -461,7 +473,7 @@ export class RedisNode implements StoreConnection {
   }
 
   #explained(reason: string): string {
-    return nodeFaultText(reason, this.#options.names?.prefix ?? 'REDIS');
+    return nodeFaultText(reason, this.#options.prefix ?? 'REDIS');
   }
 
   /** The server for the log. With Sentinels, it is the master of the current connection. */

@@ -1,17 +1,32 @@
-import { StorageError } from '../../../limiter/bucket-store.js';
-import { timerMs } from '../../../limiter/clock.js';
-import { ignore } from '../../../runtime/ignore.js';
-import { withTimeout } from '../../../runtime/turns.js';
-import type { StoreConnection } from '../connection/connection-options.js';
-import { RedisReplyError } from '../connection/redis-error.js';
-import { nodeFaultOf } from '../node/faults.js';
-import type { RedisStoreOptions } from '../redis-store-options.js';
-import type { ScriptReply, ScriptRequest } from './script-request.js';
+import { readAsset } from '../../assets.js';
+import { StorageError } from '../../limiter/bucket-store.js';
+import { timerMs } from '../../limiter/clock.js';
+import { ignore } from '../../runtime/ignore.js';
+import { withTimeout } from '../../runtime/turns.js';
+import { RedisReplyError } from './connection/redis-error.js';
+import { nodeFaultOf } from './node/faults.js';
+import type { RedisNode } from './node/redis-node.js';
+import type { RedisStoreOptions } from './redis-store-options.js';
 
 /** Maximum number of unanswered requests, so that a hung Redis does not accumulate requests. */
 export const MAX_PENDING_REQUESTS = 8;
 /** Minimum timeout: no decision waits for the reply, so it may take longer than a decision (REDIS_TIMEOUT). */
 const MIN_TIMEOUT_MS = 500;
+
+/** A script call that is not a take. Its reply is one text. */
+export interface ScriptRequest {
+  readonly script: string;
+  /** The only key that it reads or writes, with its prefix. */
+  readonly key: string;
+  /** Arguments after the time, which is the same as in take.lua: '' if the script must read the clock of Redis. */
+  readonly args: readonly string[];
+}
+
+/**
+ * Reply of a script, or its failure. After a failure with the reason `timeout`, the script may have run; after any
+ * other failure, it has not.
+ */
+export type ScriptReply = string | StorageError;
 
 /**
  * Runs scripts that are not takes, on the connection of takes, and only while it is up. Each request is sent once.
@@ -21,11 +36,11 @@ const MIN_TIMEOUT_MS = 500;
 export class ScriptRequests {
   readonly #name: string;
   readonly #timeoutMs: number;
-  readonly #connection: () => StoreConnection;
+  readonly #connection: () => RedisNode;
   readonly #clock: (() => number) | undefined;
   #pending = 0;
 
-  constructor(options: RedisStoreOptions, connection: () => StoreConnection) {
+  constructor(options: RedisStoreOptions, connection: () => RedisNode) {
     this.#name = options.address.redactedAddress;
     this.#timeoutMs = Math.max(MIN_TIMEOUT_MS, timerMs(options.timeoutMicros));
     this.#connection = connection;
@@ -66,4 +81,12 @@ export class ScriptRequests {
     if (reaction === 'reconnect') this.#connection().noteFailure(error);
     return new StorageError('rejected', error.message, { cause: error });
   }
+}
+
+/** Returns a script without comments and indentation, because each call sends the whole text. */
+export function scriptText(paths: readonly string[]): string {
+  return paths
+    .map(readAsset)
+    .join('')
+    .replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '');
 }
