@@ -23,14 +23,12 @@ export interface Script {
 }
 
 /** Parts of the script, in their order in the text. */
-const PARTS = ['take', 'hold-members', 'take-holds', 'take-steps', 'take-runs', 'take-groups'].map(
-  (name) => `src/storage/redis/script/${name}.lua`,
-);
+const PARTS = ['hold-members', 'take'].map((name) => `src/storage/redis/script/${name}.lua`);
 
 let loaded: Script | undefined;
 
 /**
- * Loads the script once per process, because a cluster has many nodes. The header of its first part documents keys,
+ * Loads the script once per process, because a cluster has many nodes. The header of take.lua documents keys,
  * arguments and reply. Throws if the build is incomplete.
  */
 export function loadTakeScript(): Script {
