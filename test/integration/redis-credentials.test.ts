@@ -150,7 +150,7 @@ describe('a file', () => {
     await load;
     const failed = 'status 14 rate limit store unavailable';
     expect([`code ${CODE.OK}`, failed]).toEqual(expect.arrayContaining([...codes.keys()]));
-    // Redis may have run calls in flight when it closed the two connections; only the own client sends them again.
+    // Redis may have run calls in flight when it closed the two connections, so they are not sent again.
     expect(codes.get(failed) ?? 0).toBeLessThanOrEqual(8);
     expect(await users()).toEqual(['weir']);
     expect(JSON.stringify(server.log())).not.toContain('s3cret');

@@ -148,7 +148,7 @@ describe('during calls', () => {
 });
 
 describe('calls without an answer when the connection is lost', () => {
-  test('are sent again by the own client if they take or settle, but never if they refund', async () => {
+  test('are not sent again, because they may have run', async () => {
     const store = await reached({ timeoutMicros: 10_000_000 });
     const slots = concurrencyRate(10);
     const hold = holdItem('held', slots);

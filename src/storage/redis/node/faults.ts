@@ -29,7 +29,7 @@ const codes = (names: string): RegExp => new RegExp(`(?:^|: -)(?:${names})\\b`);
 const NODE_FAULTS: readonly NodeFault[] = [
   {
     label: 'refused',
-    pattern: /^All sentinels are unreachable|^(?:no )?Sentinel /,
+    pattern: /^All sentinels are unreachable/,
     reaction: 'count',
     check: (prefix) => `no Sentinel announces a master; check ${prefix}_URL and ${prefix}_SENTINEL_AUTH`,
   },
@@ -57,7 +57,7 @@ const NODE_FAULTS: readonly NodeFault[] = [
   },
   {
     label: 'not_redis',
-    pattern: /unknown command|DB index|RESP type|malformed reply/,
+    pattern: /unknown command|DB index|RESP type/,
     reaction: 'wait',
     check: (prefix) => `check whether ${prefix}_URL is the address of a Redis server and its database`,
   },
