@@ -1,6 +1,6 @@
 /* Tests logins from a file that change while weir runs, with a real Redis. */
 
-import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -212,14 +212,24 @@ describe('a file', () => {
     await waitFor('a third refusal', () => log.filter((line) => line.includes('refuses')).length === 2);
   });
 
-  test('that becomes empty keeps the last login', async () => {
-    await user('weir', '>s3cret');
-    const store = open({ REDIS_AUTH_FILE: folder.write('password', 'weir:s3cret') });
-    await expectDecided(store);
-    folder.write('password', '');
-    await logged(
+  test.each<[what: string, change: (file: string) => void, says: RegExp]>([
+    [
+      'becomes empty',
+      (file) => writeFileSync(file, ''),
       /^warn: REDIS_AUTH_FILE: .* is empty; write the password into the file; the previous login stays/,
-    );
+    ],
+    [
+      'is removed',
+      (file) => rmSync(file),
+      /^warn: REDIS_AUTH_FILE: cannot read .*; the previous login stays/,
+    ],
+  ])('that %s keeps the last login', async (_what, change, says) => {
+    await user('weir', '>s3cret');
+    const file = folder.write('password', 'weir:s3cret');
+    const store = open({ REDIS_AUTH_FILE: file });
+    await expectDecided(store);
+    change(file);
+    await logged(says);
     await cutOff();
     await waitFor('the loss', () => faults.includes('lost'));
     await expectDecided(store);

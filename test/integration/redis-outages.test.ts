@@ -85,38 +85,6 @@ const recovery = (store: SingleRedisStore): Promise<unknown> =>
   waitFor('a decision', async () => reason(await hit(store, 'recovery')) === 'decided');
 
 describe('during calls', () => {
-  test('a killed Redis fails the pending calls, and the next Redis decides later ones', async () => {
-    const store = await reached({ timeoutMicros: 2_000_000 });
-    const calls = callContinuously(store);
-    await waitFor('decisions', () => calls.reasons.length > 20);
-    await redis.kill();
-    await waitFor('failures', () => calls.reasons.filter((name) => name === 'disconnected').length > 20);
-    expect(store.connected).toBe(false);
-    await redis.restart();
-    await recovery(store);
-    await calls.stop();
-    expect(new Set(calls.reasons)).toEqual(new Set(['decided', 'disconnected']));
-    // The log has one line for the failure and one for the recovery; refused connections in between give another
-    // reason.
-    expect(log[0]).toMatch(/^info: Redis redis:\/\/127\.0\.0\.1:\d+ is up$/);
-    expect(log.at(-1)).toMatch(/is up$/);
-    expect(log.length).toBeLessThanOrEqual(5);
-  });
-
-  test('a paused Redis makes calls time out, then fail immediately, and succeed when it continues', async () => {
-    const store = await reached();
-    const calls = callContinuously(store);
-    await waitFor('decisions', () => calls.reasons.length > 20);
-    redis.pause();
-    await waitFor('an open breaker', () => calls.reasons.includes('breaker_open'));
-    expect(calls.reasons).toContain('timeout');
-    // The result is not a promise, because the call did not wait.
-    expect(hit(store)).toBeInstanceOf(StorageError);
-    redis.resume();
-    await recovery(store);
-    await calls.stop();
-  });
-
   test('a long pause makes weir reconnect, and the service recovers', async () => {
     const store = await reached();
     const calls = callContinuously(store);
@@ -342,22 +310,6 @@ describe('deadlines and bounds', () => {
     await never.close();
     expect(never.everReached).toBe(false);
   });
-});
-
-test('starts without Redis, and connects when it is available', async () => {
-  await redis.kill();
-  const store = open();
-  await waitFor('a line in the log', () => log.length > 0);
-  expect(log).toEqual([
-    expect.stringMatching(
-      /^error: Redis redis:\/\/127\S+ cannot be used, and weir keeps retrying: no server listens .*ECONNREFUSED/,
-    ),
-  ]);
-  expect(reason(hit(store) as TakeResult)).toBe('disconnected');
-  await redis.restart();
-  await store.reached;
-  expect([store.everReached, store.connected]).toEqual([true, true]);
-  expect(reason(await hit(store))).toBe('decided');
 });
 
 test('reports calls to an observer', async () => {

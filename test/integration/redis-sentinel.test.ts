@@ -6,7 +6,6 @@ import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
-import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import {
@@ -16,7 +15,8 @@ import {
   startSentinelSetup,
 } from '../support/redis/sentinels.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
-import { CertificateAuthority } from '../support/tls/certificates.js';
+import { tlsArguments } from '../support/redis/tls-arguments.js';
+import { writeTlsFiles } from '../support/tls/tls-files.js';
 import { settingsOf } from '../support/weir/settings.js';
 
 let log: string[] = [];
@@ -206,34 +206,25 @@ test('closing ends everything while Sentinels hang', async () => {
 });
 
 test('TLS for Redis and for the Sentinels, by name', async () => {
-  const folder = new TempDir();
-  closers.push(async () => folder.remove());
-  const authority = new CertificateAuthority();
-  const { cert, key } = authority.issue('DNS:localhost,IP:127.0.0.1');
-  const caFile = folder.write('ca.pem', authority.cert);
-  const certFile = folder.write('cert.pem', cert);
-  const keyFile = folder.write('key.pem', key);
+  const files = writeTlsFiles();
+  closers.push(async () => files.remove());
   const [redisPort, sentinelPort] = (await freePorts(2)) as [number, number];
-  const tls = (port: number): string[] => [
-    ...['--tls-port', String(port), '--tls-cert-file', certFile, '--tls-key-file', keyFile],
-    ...['--tls-ca-cert-file', caFile, '--tls-auth-clients', 'no'],
-  ];
-  const redis = await startRedis({ args: [...tls(redisPort), '--tls-replication', 'yes'] });
+  const redis = await startRedis({ args: [...tlsArguments(files, redisPort), '--tls-replication', 'yes'] });
   closers.push(() => redis.stop());
   const sentinel = await startSentinel({
     masterName: 'mymaster',
     masterPort: redisPort,
     quorum: 1,
     lines: [
-      ...[`tls-port ${sentinelPort}`, `tls-cert-file ${certFile}`, `tls-key-file ${keyFile}`],
-      ...[`tls-ca-cert-file ${caFile}`, 'tls-auth-clients no', 'tls-replication yes'],
+      ...[`tls-port ${sentinelPort}`, `tls-cert-file ${files.serverCert}`, `tls-key-file ${files.serverKey}`],
+      ...[`tls-ca-cert-file ${files.ca}`, 'tls-auth-clients no', 'tls-replication yes'],
     ],
   });
   closers.push(() => sentinel.stop());
   const store = open({
     REDIS_URL: `mymaster,localhost:${sentinelPort}`,
     REDIS_TLS: 'true',
-    REDIS_TLS_CACERT: caFile,
+    REDIS_TLS_CACERT: files.ca,
   });
   await store.reached;
   expect(await take(store)).toBe('decided');

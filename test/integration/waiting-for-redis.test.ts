@@ -73,16 +73,6 @@ describe('at the start', () => {
     expect(await remaining('a')).toBe(98);
   });
 
-  test('requests with many limits also wait', async () => {
-    proxy.pause('replies');
-    open();
-    const items = Array.from({ length: 1500 }, (_, i) => takeItem(`k${i}`, HUNDRED));
-    const call = store!.take(items, Infinity);
-    await waitFor('the greeting', () => proxy.received > 0);
-    proxy.resume();
-    expect(await call).toHaveLength(1500);
-  });
-
   test('a call waits no longer than its caller, and reports that Redis was not connected', async () => {
     proxy.pause('replies');
     open();

@@ -128,28 +128,6 @@ describe('several workers', () => {
     expect(await metric(server, 'weir_config_reloads_total{result="success"}')).toBe(1);
   });
 
-  test(
-    'are replaced when they crash: connections given to one that hangs are closed, so that their callers ' +
-      'find another',
-    async () => {
-      const [hung] = await workersOf(server);
-      process.kill(hung?.pid as number, 'SIGSTOP');
-      const asked = clients(server, 6);
-      // The calls have no deadlines, so those that wait for the hanging worker end only with their connection.
-      const decided = asked.map((client) =>
-        waitFor(
-          'a decision',
-          async () => (await client.ask('d', [descriptor(['k=hung'])])).code === STATUS.OK,
-        ),
-      );
-      await Promise.any(decided);
-      process.kill(hung?.pid as number, 'SIGKILL');
-      expect(await Promise.all(decided)).toEqual(asked.map(() => true));
-      for (const client of asked) client.close();
-      await untilReplaced(hung?.pid);
-    },
-  );
-
   test('are not ended by a SIGTERM that only they get', async () => {
     const workers = await workersOf(server);
     for (const { pid } of workers) process.kill(pid, 'SIGTERM');

@@ -13,7 +13,8 @@ import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redi
 import { startRedis } from '../../support/redis/redis-server.js';
 import { startSentinel } from '../../support/redis/sentinels.js';
 import { openSingleStore } from '../../support/redis/single-stores.js';
-import { CertificateAuthority } from '../../support/tls/certificates.js';
+import { tlsArguments } from '../../support/redis/tls-arguments.js';
+import { writeTlsFiles } from '../../support/tls/tls-files.js';
 import { settingsOf } from '../../support/weir/settings.js';
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.hour);
@@ -266,26 +267,16 @@ describe('logins', () => {
 });
 
 test('TLS', async () => {
-  const folder = new TempDir();
-  closers.push(() => folder.remove());
-  const authority = new CertificateAuthority();
-  const { cert, key } = authority.issue('IP:127.0.0.1');
-  const caFile = folder.write('ca.pem', authority.cert);
-  const files = [
-    '--tls-cert-file',
-    folder.write('cert.pem', cert),
-    '--tls-key-file',
-    folder.write('key.pem', key),
-  ];
-  const tls = [...files, '--tls-ca-cert-file', caFile, '--tls-auth-clients', 'no', '--tls-cluster', 'yes'];
+  const files = writeTlsFiles();
+  closers.push(() => files.remove());
   // The nodes of the cluster still use clear text among each other.
-  const [tlsPort] = await freePorts(1, BUS_OFFSET);
-  const args = [...tls, '--tls-port', String(tlsPort)];
+  const [tlsPort] = (await freePorts(1, BUS_OFFSET)) as [number];
+  const args = [...tlsArguments(files, tlsPort), '--tls-cluster', 'yes'];
   const secret = await startCluster({ masters: 1, args });
   closers.push(() => secret.stop());
   const store = await openWhole({
     REDIS_URL: `127.0.0.1:${tlsPort}`,
-    ...{ REDIS_TLS: 'true', REDIS_TLS_CACERT: caFile },
+    ...{ REDIS_TLS: 'true', REDIS_TLS_CACERT: files.ca },
   });
   expect(await take(store, 'a', 'b')).toBe('decided');
   expect(log).toContain(`info: Redis rediss://127.0.0.1:${tlsPort} is up`);
