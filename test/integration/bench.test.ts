@@ -48,10 +48,10 @@ test('npm run bench measures weir and the baseline, and prints a table', async (
 });
 
 test('micro benchmarks print their results', async () => {
-  const args = [RUN, 'micro', '--quick', 'take, 1 bucket'];
+  const args = [RUN, 'micro', '--quick', '3 descriptors'];
   const { code, stdout } = await runToEnd(process.execPath, args);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/memory-store\n {2}take, 1 bucket +\d+ +\d+ ns/);
+  expect(stdout).toMatch(/decide\n {2}3 descriptors +\d+ +\d+ ns/);
 });
 
 test('npm run bench -- worst measures requests, which are decided or given up as the table says', async () => {
