@@ -175,7 +175,14 @@ test('LOADING: Redis loads its data from disk', async () => {
 test('OOM: a series of failures opens the breaker, because some of the calls could succeed', async () => {
   await open();
   await admin.config('SET', 'maxmemory', '1');
-  for (let i = 0; i < 5; i++) expect(await take()).toBe('rejected');
+  for (let i = 0; i < 4; i++) expect(await take()).toBe('rejected');
+  // A success ends the series.
+  await admin.config('SET', 'maxmemory', '0');
+  expect(await take()).toBe('decided');
+  await admin.config('SET', 'maxmemory', '1');
+  for (let i = 0; i < 4; i++) expect(await take()).toBe('rejected');
+  expect(store.connected).toBe(true);
+  expect(await take()).toBe('rejected');
   expect(await take()).toBe('breaker_open');
   expect(new Set(faults)).toEqual(new Set(['oom']));
   expect(log.at(-1)).toMatch(/has reached its maxmemory \(OOM/);

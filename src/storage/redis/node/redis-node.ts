@@ -7,7 +7,6 @@ import { BackOff } from '../../../runtime/back-off.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
 import { withTimeout } from '../../../runtime/turns.js';
-import { CircuitBreaker } from '../connection/circuit-breaker.js';
 import {
   type ConnectionCounts,
   DEFAULT_RETRY,
@@ -58,7 +57,10 @@ export class RedisNode {
   readonly #events: RedisConnectionEvents;
   readonly #login: LoginSource;
   readonly #redis: Redis;
-  readonly #breaker: CircuitBreaker;
+  readonly #breakerFailures: number;
+  /** Consecutive failures of calls. A certain number of them opens the breaker, and a success of a probe closes it. */
+  #failures = 0;
+  #isBreakerOpen = false;
   readonly #answerMs: number;
   readonly #grace = new ReconnectGrace(() => this.#endGrace());
   readonly #startupPauses: BackOff;
@@ -101,7 +103,7 @@ export class RedisNode {
     this.#options = options;
     this.#events = events;
     const { address, login, startup, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
-    this.#breaker = new CircuitBreaker(breakerFailures);
+    this.#breakerFailures = breakerFailures;
     this.#answerMs = Math.max(MIN_ANSWER_MS, timerMs(timeoutMicros));
     this.#startupPauses = new BackOff(startup ?? DEFAULT_RETRY);
     this.#redis = new Redis(redisOptions(options, this.#owner));
@@ -133,7 +135,7 @@ export class RedisNode {
 
   /** The reason why calls cannot be sent now. */
   get downReason(): 'breaker_open' | 'disconnected' {
-    return this.#breaker.open ? 'breaker_open' : 'disconnected';
+    return this.#isBreakerOpen ? 'breaker_open' : 'disconnected';
   }
 
   /** Whether the memory of unanswered commands allows another call. */
@@ -182,7 +184,7 @@ export class RedisNode {
 
   /** Records an answered call. */
   noteSuccess(): void {
-    this.#breaker.success();
+    this.#failures = 0;
   }
 
   /** Records a failed call. */
@@ -197,7 +199,8 @@ export class RedisNode {
       return;
     }
     this.#options.observeFault?.(label);
-    if (!(reaction === 'count' ? this.#breaker.failure() : this.#breaker.trip())) return;
+    if (reaction === 'count' && ++this.#failures < this.#breakerFailures) return;
+    this.#isBreakerOpen = true;
     if (reaction === 'soon') this.#grace.start(RECONNECT_GRACE_MS);
     this.#goDown(message);
     this.#probeLater(label);
@@ -205,7 +208,8 @@ export class RedisNode {
 
   /** Records that Redis has not replied to any call for a while. */
   noteSilence(micros: number): void {
-    if (this.#state !== 'up' || !this.#breaker.trip()) return;
+    if (this.#state !== 'up') return;
+    this.#isBreakerOpen = true;
     this.#goDown(`${NO_ANSWER} for ${Math.round(micros / 1000)} ms`);
     void this.#probe();
   }
@@ -285,7 +289,7 @@ export class RedisNode {
     this.#epoch++;
     this.#progress = 'closed';
     clearTimeout(this.#probeTimer);
-    this.#breaker.close();
+    this.#closeBreaker();
     const { label } = nodeFaultOf(reason);
     this.#options.observeFault?.(label);
     if (wasUp) this.#grace.start(RECONNECT_GRACE_MS);
@@ -391,7 +395,7 @@ export class RedisNode {
   }
 
   #goUp(): void {
-    this.#breaker.close();
+    this.#closeBreaker();
     this.#progress = 'worked';
     if (this.#state !== 'down') return;
     this.#state = 'up';
@@ -401,6 +405,11 @@ export class RedisNode {
     this.#upLevel = undefined;
     this.#everUp = true;
     this.#events.up();
+  }
+
+  #closeBreaker(): void {
+    this.#failures = 0;
+    this.#isBreakerOpen = false;
   }
 
   #goDown(reason: string): void {
