@@ -154,7 +154,7 @@ export const BOUNDS = `
 | **All callers together, in each process** | | |
 | gRPC connections | ${setting('GRPC_MAX_CONNECTIONS')} | weir closes further connections immediately; the log counts them |
 | memory of gRPC connections: incomplete requests, open calls, unread answers | ${setting('GRPC_MAX_BUFFERED_BYTES', size)} (\`h2\` only) | weir closes the connection that uses the most memory |
-| cached requests of at most ${MAX_CACHED_REQUEST_BYTES} bytes; their memory | ${count(CACHED_REQUESTS)}; 10 MiB | weir decodes further requests each time |
+| cached requests of at most ${MAX_CACHED_REQUEST_BYTES} bytes; their memory | ${count(CACHED_REQUESTS)}; 1 MiB | weir decodes further requests each time |
 | large requests that wait for their turn; their memory | ${count(MAX_WAITING_REQUESTS)}; ${size(MAX_LARGE_BYTES)} | ${IS_GIVEN_UP} |
 | connections of an HTTP port | ${count(MAX_CONNECTIONS)} | weir closes the connection that has been idle longest |
 | concurrent requests on an HTTP connection | 1 | further requests wait |

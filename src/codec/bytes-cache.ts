@@ -6,9 +6,10 @@ const HASH_PRIME = 0x0100_0193;
  * string or a message from them.
  *
  * The hash of the bytes selects two adjacent slots. A value is stored immediately if one of them is free. Otherwise, it
- * replaces another value if it is missed twice in a row, so that bytes that never recur evict few values. A hit
- * requires that all bytes are equal. Bytes that are crafted to collide therefore only make the sender's own requests
- * slower.
+ * replaces another value if it is missed several times in a row, so that bytes that rarely recur evict few values.
+ *
+ * A hit requires that all bytes are equal. Bytes that are crafted to collide therefore only make the sender's own
+ * requests slower.
  */
 export class BytesCache<Value> {
   readonly #make: (bytes: Uint8Array, start: number, end: number) => Value;
@@ -16,18 +17,22 @@ export class BytesCache<Value> {
   readonly #slots: number;
   readonly #lengths: Uint8Array;
   readonly #bytes: Uint8Array;
-  /** Hash of the last bytes that were missed, by slot. */
+  readonly #missesToReplace: number;
+  /** Hash of the last bytes that were missed, and how often in a row, by slot. */
   readonly #missed: Int32Array;
+  readonly #misses: Uint8Array;
   readonly #values: (Value | undefined)[];
 
   /**
    * @param slots maximum number of cached values, a power of two
    * @param maxBytes maximum length of the bytes of a cached value, less than 256
+   * @param missesToReplace number of misses in a row after which a value replaces another
    * @param make makes the value of `bytes[start, end)`; always the same for equal bytes
    */
   constructor(
     slots: number,
     maxBytes: number,
+    missesToReplace: number,
     make: (bytes: Uint8Array, start: number, end: number) => Value,
   ) {
     this.#make = make;
@@ -35,7 +40,9 @@ export class BytesCache<Value> {
     this.#slots = slots;
     this.#lengths = new Uint8Array(slots);
     this.#bytes = new Uint8Array(slots * maxBytes);
+    this.#missesToReplace = missesToReplace;
     this.#missed = new Int32Array(slots);
+    this.#misses = new Uint8Array(slots);
     this.#values = new Array<Value | undefined>(slots).fill(undefined);
   }
 
@@ -51,9 +58,16 @@ export class BytesCache<Value> {
     const value = this.#make(bytes, start, end);
     if (this.#lengths[slot] === 0) this.#store(slot, bytes, start, end, value);
     else if (this.#lengths[slot ^ 1] === 0) this.#store(slot ^ 1, bytes, start, end, value);
-    else if (this.#missed[slot] === hash) this.#store(slot, bytes, start, end, value);
-    else this.#missed[slot] = hash;
+    else if (this.#isOftenMissed(slot, hash)) this.#store(slot, bytes, start, end, value);
     return value;
+  }
+
+  /** Counts a miss, and returns whether it was the last one before a value is replaced. */
+  #isOftenMissed(slot: number, hash: number): boolean {
+    const misses = this.#missed[slot] === hash ? (this.#misses[slot] as number) + 1 : 1;
+    this.#missed[slot] = hash;
+    this.#misses[slot] = misses % this.#missesToReplace;
+    return misses >= this.#missesToReplace;
   }
 
   #matches(slot: number, bytes: Uint8Array, start: number, length: number): boolean {

@@ -3,7 +3,9 @@ import { BytesCache } from '../../../src/codec/bytes-cache.js';
 
 /** A cache of strings in Latin-1. */
 const newCache = (): BytesCache<string> =>
-  new BytesCache(4096, 64, (bytes, start, end) => Buffer.from(bytes.subarray(start, end)).toString('latin1'));
+  new BytesCache(4096, 64, 2, (bytes, start, end) =>
+    Buffer.from(bytes.subarray(start, end)).toString('latin1'),
+  );
 
 describe('BytesCache', () => {
   test('returns the right value for more values than it keeps', () => {
@@ -50,25 +52,25 @@ describe('BytesCache', () => {
 
   test('makes the value of bytes that recur once', () => {
     let made = 0;
-    const table = new BytesCache(16, 64, () => ++made);
+    const table = new BytesCache(16, 64, 2, () => ++made);
     const bytes = Buffer.from('acme');
     expect([1, 2, 3].map(() => table.read(bytes, 0, 4))).toEqual([1, 1, 1]);
   });
 
-  test('replaces a value by another that is missed twice in a row', () => {
+  test('replaces a value by another that is missed several times in a row', () => {
     const made: string[] = [];
-    const table = new BytesCache(2, 64, (bytes) => {
+    const table = new BytesCache(2, 64, 3, (bytes) => {
       made.push(Buffer.from(bytes).toString());
       return made.length;
     });
     // With two slots, each value fits into either.
-    for (const text of ['a', 'b', 'c', 'c', 'c']) table.read(Buffer.from(text), 0, 1);
-    expect(made).toEqual(['a', 'b', 'c', 'c']);
+    for (const text of ['a', 'b', 'c', 'c', 'e', 'c', 'c', 'c', 'c']) table.read(Buffer.from(text), 0, 1);
+    expect(made).toEqual(['a', 'b', 'c', 'c', 'e', 'c', 'c', 'c']);
   });
 
   test('does not keep an error', () => {
     let calls = 0;
-    const table = new BytesCache(16, 64, () => {
+    const table = new BytesCache(16, 64, 2, () => {
       if (++calls === 1) throw new Error('not yet');
       return calls;
     });
