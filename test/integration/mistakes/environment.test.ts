@@ -27,8 +27,9 @@ describe('Redis', () => {
     http = createServer().listen(0, '127.0.0.1');
     const [nobody = 0, tlsPort = 0] = await freePorts(2);
     const tls = ['--port', '0', '--tls-port', String(tlsPort), '--tls-auth-clients', 'no'];
-    const [plain, locked, secured] = await Promise.all([
+    const [plain, evicting, locked, secured] = await Promise.all([
       startRedis(),
+      startRedis({ args: ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'] }),
       startRedis({ args: ['--requirepass', 's3cret', '--user', 'guest', 'on', '>pw', '~*', '+ping'] }),
       startRedis({
         port: tlsPort,
@@ -36,9 +37,10 @@ describe('Redis', () => {
       }),
     ]);
     const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(plain.port)] });
-    servers = { plain, locked, secured, replica };
+    servers = { plain, evicting, locked, secured, replica };
     ports = {
       plain: plain.port,
+      evicting: evicting.port,
       locked: locked.port,
       secured: tlsPort,
       replica: replica.port,
@@ -101,6 +103,12 @@ describe('Redis', () => {
       what: 'a replica',
       url: '127.0.0.1:<replica>',
       prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps retrying: it is a replica and does not accept writes; check REDIS_URL (READONLY You can't write against a read only replica.)
+`,
+    },
+    {
+      what: 'one that evicts',
+      url: '127.0.0.1:<evicting>',
+      prints: `warn: Redis redis://127.0.0.1:<evicting> may evict buckets (maxmemory-policy allkeys-lru), which are then full again; set maxmemory-policy to noeviction
 `,
     },
     {

@@ -52,6 +52,20 @@ export async function expectMaster(send: SendCommand): Promise<void> {
   if (role !== undefined && role !== 'master') throw new Error(`READONLY this server has the role ${role}`);
 }
 
+/**
+ * Returns a warning if a Redis may evict buckets. Resolves with undefined if it does not, or does not tell. Never
+ * rejects.
+ */
+export async function evictionWarning(send: SendCommand): Promise<string | undefined> {
+  const info = String(await send('info', ['memory']).catch(() => ''));
+  const policy = infoField(info, 'maxmemory_policy') ?? 'noeviction';
+  if (policy === 'noeviction' || Number(infoField(info, 'maxmemory') ?? 0) === 0) return undefined;
+  return (
+    `may evict buckets (maxmemory-policy ${policy}), which are then full again; ` +
+    'set maxmemory-policy to noeviction'
+  );
+}
+
 /** Returns the value of `field` in a reply to INFO. */
 function infoField(info: string, field: string): string | undefined {
   for (const line of info.split(/\r?\n/))

@@ -14,7 +14,7 @@ import {
   type RedisServerOptions,
   type SendCommand,
 } from '../connection/connection-options.js';
-import { expectMaster } from '../connection/expect-server.js';
+import { evictionWarning, expectMaster } from '../connection/expect-server.js';
 import type { RedisLogin } from '../connection/login.js';
 import { fixedLogin, type LoginSource } from '../connection/login.js';
 import { ReconnectGrace } from '../connection/reconnect-grace.js';
@@ -403,8 +403,15 @@ export class RedisNode {
     this.#upSinceMs = performance.now();
     if (this.#upLevel !== undefined) this.#options.log?.(this.#upLevel, `Redis ${this.#name} is up`);
     this.#upLevel = undefined;
+    const isFirst = !this.#everUp;
     this.#everUp = true;
     this.#events.up();
+    if (isFirst) void this.#warnOfEviction();
+  }
+
+  async #warnOfEviction(): Promise<void> {
+    const warning = await evictionWarning(this.send);
+    if (warning !== undefined) this.#options.log?.('warn', `Redis ${this.#name} ${warning}`);
   }
 
   #closeBreaker(): void {
