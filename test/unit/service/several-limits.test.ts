@@ -41,24 +41,6 @@ const levels = (decider: Decider) => {
 };
 
 describe('a list of limits', () => {
-  test('allows a request that all limits allow, and takes from each', () => {
-    const decider = open();
-    expect(decider.answer([k])).toMatchObject({
-      overallCode: OK,
-      statuses: [{ code: OK, currentLimit: { name: 'burst', requestsPerUnit: 2 }, limitRemaining: 1 }],
-    });
-    expect(levels(decider)).toEqual([1, 1]);
-  });
-
-  test('denies as a whole: a denial by one limit takes nothing from the others', () => {
-    const decider = open();
-    for (let i = 0; i < 4; i++) decider.answer([k]);
-    expect(levels(decider)).toEqual([2, 2]);
-    decider.clock.advance(20 * SECOND);
-    for (let i = 0; i < 4; i++) decider.answer([k]);
-    expect(levels(decider)).toEqual([2, 4]);
-  });
-
   test('has windows that do not count denied hits, unlike single windows', () => {
     const decider = open(`
 - { token_bucket: { max_tokens: 2, fill_interval: 1h } }
