@@ -28,8 +28,12 @@ const GC_FLAGS_OF_NODE_22_TO_24 = [
   '--scavenger-max-new-space-capacity-mb=4',
 ];
 
-/** The lowest priority. Helper threads then run while the thread that decides requests does not need the core. */
-const HELPER_NICENESS = 19;
+/**
+ * A low priority, about a tenth of the core's time next to the thread that decides requests. It must not be the lowest:
+ * at the end of a collection, the deciding thread waits for the helper threads, and a thread that loads policies would
+ * keep them from the core for 100 ms.
+ */
+const HELPER_NICENESS = 10;
 /** Threads of this process, one folder each (proc_pid_task(5)). Only Linux has it. */
 const THREADS = '/proc/self/task';
 
