@@ -12,7 +12,7 @@ function threadsOf(pid: number): { readonly name: string; readonly niceness: num
   });
 }
 
-test("on Linux, V8's helper threads have the lowest priority, and all others keep theirs", async () => {
+test("on Linux, V8's helper threads have a low priority, and all others keep theirs", async () => {
   if (process.platform !== 'linux') return;
   const server = await startWeir();
   const threads = threadsOf(server.process.pid);
@@ -22,6 +22,6 @@ test("on Linux, V8's helper threads have the lowest priority, and all others kee
   expect(helpers.length > 0).toBe(Number.parseInt(process.versions.node, 10) >= 24);
   const own = getPriority();
   for (const { name, niceness } of threads) {
-    expect([name, niceness]).toEqual([name, name === 'V8Worker' ? 19 : own]);
+    expect([name, niceness]).toEqual([name, name === 'V8Worker' ? Math.max(own, 10) : own]);
   }
 });

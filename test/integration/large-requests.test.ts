@@ -36,7 +36,16 @@ function countOf(all: readonly unknown[], one: unknown): number {
   return all.filter((other) => other === one).length;
 }
 
-test('a flood of large requests takes no capacity from others, and bypasses no limit', async () => {
+/** The codes of all answers while Redis was paused, and the metrics of weir afterwards. */
+interface Flooded {
+  readonly small: readonly (number | undefined)[];
+  readonly watched: readonly (number | undefined)[];
+  readonly flood: readonly (number | undefined)[];
+  readonly metrics: string;
+}
+
+/** Floods a new weir with large requests while Redis is paused. */
+async function flooded(): Promise<Flooded> {
   const redis = await startRedis();
   closers.push(() => redis.stop());
   const server = await startWeir({
@@ -76,16 +85,29 @@ test('a flood of large requests takes no capacity from others, and bypasses no l
   const calls = Array.from({ length: 30 }, () => one(smallClient));
   redis.resume();
 
+  const answers = {
+    small: codes(await Promise.all(calls)),
+    watched: codes(await Promise.all(watched)),
+    flood: codes(await Promise.all(flood)),
+  };
+  const metrics = await (await fetch(`http://127.0.0.1:${server.httpPort}/metrics`)).text();
+  return { ...answers, metrics };
+}
+
+test('a flood of large requests takes no capacity from others, and bypasses no limit', async () => {
+  let result = await flooded();
+  // A Redis that has not replied for 250 ms counts as unavailable. A loaded machine may need several attempts.
+  for (let again = 0; again < 9 && result.metrics.includes('reason="overloaded"'); again++)
+    result = await flooded();
+  const { small, watched, flood, metrics } = result;
   // Two of five tokens were left; a full queue allows no request.
-  expect(countOf(codes(await Promise.all(calls)), CODE.OK)).toBe(2);
+  expect(countOf(small, CODE.OK)).toBe(2);
   // The queue was full for some of these, too, but no limit that they match can deny.
-  expect(countOf(codes(await Promise.all(watched)), CODE.OK)).toBe(FLOOD);
-  const given = codes(await Promise.all(flood));
-  const passed = countOf(given, CODE.OK);
-  expect(passed + countOf(given, CODE.OVER_LIMIT)).toBe(FLOOD);
+  expect(countOf(watched, CODE.OK)).toBe(FLOOD);
+  const passed = countOf(flood, CODE.OK);
+  expect(passed + countOf(flood, CODE.OVER_LIMIT)).toBe(FLOOD);
   // At most half of the queue, plus what Redis had received already.
   expect(passed).toBeGreaterThanOrEqual(1);
   expect(passed).toBeLessThanOrEqual(MOST_WAITING);
-  const metrics = await (await fetch(`http://127.0.0.1:${server.httpPort}/metrics`)).text();
   expect(metrics).not.toMatch(/weir_store_errors_total\{[^}]*\} [1-9]/);
 });
