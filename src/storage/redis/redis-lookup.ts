@@ -13,7 +13,7 @@ export class RedisLookup {
   #master: Promise<string> | undefined;
 
   constructor(options: RedisStoreOptions) {
-    this.#options = { ...options, login: options.login ?? fixedLogin(options.address) };
+    this.#options = options;
   }
 
   /**

@@ -196,11 +196,10 @@ export class ClusterStore implements RedisBuckets, Shard {
     const cause = typeof answer === 'string' ? undefined : answer.cause;
     if (!(cause instanceof RedisReplyError) || !isRedirection(cause)) return answer;
     this.#poll.refresh();
-    const [code, , address = ''] = cause.message.split(' ');
-    const other = code === 'MOVED' || code === 'ASK' ? this.#nodeAt(address, node) : undefined;
+    const other = this.#redirectedNode(cause, node);
     if (other === undefined || other === node) return answer;
-    if (code === 'MOVED') this.#owners[slot] = other;
-    return other.store.runScript(request, code === 'ASK');
+    if (cause.code === 'MOVED') this.#owners[slot] = other;
+    return other.store.runScript(request, cause.code === 'ASK');
   }
 
   async close(): Promise<void> {
@@ -316,13 +315,13 @@ export class ClusterStore implements RedisBuckets, Shard {
   }
 
   /** Redirects a refused call (Redis Cluster specification, "Redirection and resharding"). */
-  #redirect(from: ClusterNode, batch: TakeBatch, { message }: RedisReplyError): ReturnType<Redirect> {
-    const [code, , address = ''] = message.split(' ');
+  #redirect(from: ClusterNode, batch: TakeBatch, error: RedisReplyError): ReturnType<Redirect> {
+    const { code } = error;
     const slot = slotOf(batch.partition);
     if (code === 'TRYAGAIN') return this.#splitByKey(slot, batch);
     this.#poll.refresh();
     // No node serves the slot, or this node is wrong. The next view may contain another node.
-    const node = code === 'MOVED' || code === 'ASK' ? this.#nodeAt(address, from) : undefined;
+    const node = this.#redirectedNode(error, from);
     if (node === undefined || (code === 'MOVED' && node === from)) return 'held';
     if (code === 'ASK') {
       this.#noteMoving(slot);
@@ -346,8 +345,10 @@ export class ClusterStore implements RedisBuckets, Shard {
     return 'emptied';
   }
 
-  /** Returns the node at `address` in a redirect from the node `from`, or undefined without an address. */
-  #nodeAt(address: string, from: ClusterNode): ClusterNode | undefined {
+  /** Returns the node that MOVED or ASK from the node `from` names, or undefined without an address. */
+  #redirectedNode({ code, message }: RedisReplyError, from: ClusterNode): ClusterNode | undefined {
+    if (code !== 'MOVED' && code !== 'ASK') return undefined;
+    const [, , address = ''] = message.split(' ');
     const endpoint = redirectedEndpoint(address, from.endpoint.host);
     return endpoint && this.#findOrOpen(endpoint);
   }

@@ -15,8 +15,7 @@ import {
   type SendCommand,
 } from '../connection/connection-options.js';
 import { evictionWarning, expectMaster } from '../connection/expect-server.js';
-import type { RedisLogin } from '../connection/login.js';
-import { fixedLogin, type LoginSource } from '../connection/login.js';
+import { fixedLogin, type LoginSource, type RedisLogin } from '../connection/login.js';
 import { ReconnectGrace } from '../connection/reconnect-grace.js';
 import { endpointName } from '../connection/redis-address.js';
 import { IS_PROXY, RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
@@ -282,7 +281,7 @@ export class RedisNode {
 
   /** ioredis calls this before it rejects the calls of the closed connection. */
   #onClosed(): void {
-    const reason = this.#closeReason ?? 'the connection was closed';
+    const reason = this.#closeReason ?? LOST;
     const hadWorked = this.#progress === 'worked';
     const wasUp = this.#state === 'up';
     this.#closeReason = undefined;

@@ -293,7 +293,7 @@ local function hasOtherSlots(h, id, held)
   return call('ZSCORE', key, memberOf(steps, id, held, 0)) or held > 1 and not call('ZSCORE', key, memberOf(steps, id, held - 1, 0))
 end
 
--- Removes a hold. Returns the time at which it was taken, or -1 if there is no such hold, and the number of its slots that were removed.
+-- Removes a hold. Returns when it was taken (-1 if it does not exist), and how many of its slots were removed.
 -- The time is 0 for a limit on concurrent requests. `compares`: whether to compare the number of slots.
 local function settle(h, id, unit, held, lifetime, full, cost, compares)
   local key, member, taken, removed = KEYS[h], memberOf(steps, id, 0, unit, held, lifetime, full, cost), 0, 0
