@@ -86,6 +86,8 @@ export class HoldRound {
   private readonly possible = new InFlight();
   /** Number of starts that were denied although a slot must have been free. */
   private wrongDenials = 0;
+  /** Number of denied starts that several nodes decided. */
+  private denied = 0;
   private readonly settlements: Settlement[] = [];
   /** Hits that the starts took at least and at most. */
   private taken = { least: 0, most: 0 };
@@ -110,7 +112,11 @@ export class HoldRound {
       this.hasUndecided = true;
       this.taken.most += hits;
     } else {
-      if (isSharded && requested.length > 1) this.taken.most += hits;
+      if (isSharded && requested.length > 1) {
+        this.taken.most += hits;
+        // The answer does not wait until the slot is free again that another node gave to the denied request.
+        this.possible.place(`denied ${this.denied++}`, endMs + PROMPT_MS, 0);
+      }
       // During a fault, weir answers a settlement before it reaches Redis.
       const isUndisturbed = this.fault === undefined && !this.hasUndecided;
       const isWrong = this.possible.countAt(sentMs) + this.waiting < SLOTS.maxTokens;
