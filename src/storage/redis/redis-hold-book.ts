@@ -13,15 +13,14 @@ import { holdsKey, redisKey } from './redis-key.js';
 import { scriptText } from './script-requests.js';
 import { encodeId } from './take-script.js';
 
-const SCRIPT = ['hold-members', 'hold-list'].map((name) => `src/storage/redis/script/${name}.lua`);
-/** Line of the reply for a hold; see hold-list.lua. */
+/** Line of the reply for a hold; see holds.lua. */
 const HOLD = /^([0-9a-f]{24}) (\d+) (\d+|-) (\d+) (\d+) (\d+)$/;
 
 /** Finds the holds in Redis. Each call runs a script that reads a bounded number of holds. */
 export class RedisHoldBook implements HoldBook {
   readonly #redisOf: (bucket: HeldBucket) => Pick<RedisBuckets, 'runScript'>;
   readonly #keyPrefix: string | undefined;
-  readonly #script = scriptText(SCRIPT);
+  readonly #script = `${scriptText(['src/storage/redis/script/holds.lua'])}return listHolds(KEYS[1], ARGV)`;
 
   /** `redisOf` returns the Redis of a bucket. */
   constructor(redisOf: (bucket: HeldBucket) => Pick<RedisBuckets, 'runScript'>, keyPrefix?: string) {

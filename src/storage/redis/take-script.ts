@@ -23,7 +23,7 @@ export interface Script {
 }
 
 /** Parts of the script, in their order in the text. */
-const PARTS = ['hold-members', 'take'].map((name) => `src/storage/redis/script/${name}.lua`);
+const PARTS = ['holds', 'take'].map((name) => `src/storage/redis/script/${name}.lua`);
 
 let loaded: Script | undefined;
 

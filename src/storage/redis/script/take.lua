@@ -1,4 +1,4 @@
--- Decides a batch of requests on token buckets and windows. hold-members.lua precedes it in the script. Its sections are arguments and
+-- Decides a batch of requests on token buckets and windows. holds.lua precedes it in the script. Its sections are arguments and
 -- reply, holds, the fast path, the states of buckets, runs, and groups.
 --
 -- A script reads the clock and the buckets, decides, and writes in one atomic step. Without it, two servers that share this Redis could
@@ -18,7 +18,7 @@
 --                              bucket that no other step uses.
 --              0 items count   A group: `count` equal requests with this number of items. Then `key ask` for each item, and the key of the
 --                              set of holds if the item has a hold or a settlement. Then for each request, and for each of these items:
---                              the 14 characters of the hold's id (hold-members.lua). For the settlement of a reservation, the time at which the bucket
+--                              the 14 characters of the hold's id (holds.lua). For the settlement of a reservation, the time at which the bucket
 --                              would have been full without the hold follows (0 for a window): 9 characters, base 64 as above. A count of
 --                              0 means one request with one item, on a bucket that no other step uses.
 --         then the asks. An ask is the rate, the hits and the kind of take of an item: 7 numbers, and more depending on `what`.
@@ -70,7 +70,7 @@
 --         A key expires at most half a second after its bucket is full or its window ends, and never earlier. If a test sets the time,
 --         a key expires later: by a thousandth of its lifetime, and by 1 minute.
 
-local call, byte, match, format = redis.call, string.byte, string.match, string.format
+local match = string.match
 local floor, min, max = math.floor, math.min, math.max
 local tonumber, unpack, KEYS, ARGV = tonumber, unpack, KEYS, ARGV
 
