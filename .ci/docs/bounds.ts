@@ -73,11 +73,10 @@ import { MAX_BYTES, MAX_KEYS_BYTES } from '../../src/storage/redis/announcements
 import { QUERIED_MASTERS } from '../../src/storage/redis/cluster/cluster-view.js';
 import { MAX_REDIRECTIONS } from '../../src/storage/redis/cluster/redirect.js';
 import { MAX_SERVERS } from '../../src/storage/redis/connection/named-servers.js';
-import { MAX_BULK_ITEMS_IN_FLIGHT } from '../../src/storage/redis/in-flight-calls.js';
+import { MAX_BULK_ITEMS_IN_FLIGHT, RESPONSIVE_MICROS } from '../../src/storage/redis/in-flight-calls.js';
 import { MAX_UNREAD_BYTES as MAX_UNREAD_REDIS_BYTES } from '../../src/storage/redis/node/connector.js';
 import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
 import { MAX_PENDING_REQUESTS } from '../../src/storage/redis/script-requests.js';
-import { RESPONSIVE_MICROS } from '../../src/storage/redis/silence-watch.js';
 import { QUERY_MS } from '../../src/storage/redis/with-redis.js';
 import { ALL_RING_BYTES, RING_BYTES, STEP_SECONDS, STEPS } from '../../src/telemetry/history/rate-history.js';
 import { MAX_WAITING_BYTES } from '../../src/telemetry/log-output.js';

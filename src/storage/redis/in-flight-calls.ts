@@ -2,15 +2,13 @@ import { BrokenInvariant } from '../../invariant.js';
 import { StorageError, type StorageFailure } from '../../limiter/bucket-store.js';
 import { ignore } from '../../runtime/ignore.js';
 import { LinkedList } from '../../runtime/linked-list.js';
-import type { Shard } from '../sharded/shard.js';
-import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redirect.js';
+import { isRedirection, MAX_REDIRECTIONS } from './cluster/redirect.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';
 import type { RedisNode } from './node/redis-node.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import type { RedisTime } from './redis-time.js';
 import type { ScriptCalls } from './script-calls.js';
-import { SilenceWatch } from './silence-watch.js';
 import type { TakeBatch } from './take-batch.js';
 
 const TIMED_OUT = new StorageError('timeout', 'Redis did not answer in time');
@@ -28,24 +26,22 @@ const OTHER_CONNECTION = 'the hits were taken on another connection';
 export const MAX_BULK_ITEMS_IN_FLIGHT = 512;
 const REDIS_BUSY = new StorageError('full', 'Redis was busy with other requests');
 
-/** Options of {@link InFlightCalls}. */
-export interface InFlightCallsOptions {
-  readonly scripts: ScriptCalls;
-  readonly time: RedisTime;
-  readonly connection: () => RedisNode;
-  /** Returns the current epoch, see {@link Shard}. */
-  readonly connectionEpoch: () => unknown;
-  readonly timeoutMicros: number;
-  readonly monotonicMicros: () => number;
-  readonly observeCall: RedisStoreOptions['observeCall'];
-  /** Called when a call ends in this object, whether or not it was sent. */
-  readonly onEnded: (batch: TakeBatch) => void;
-  /** Called when Redis refuses a sent call, see {@link Redirect}. */
-  readonly redirect?: Redirect | undefined;
-}
-
+/** Time since the latest reply within which Redis counts as busy but responsive, in microseconds. */
+export const RESPONSIVE_MICROS = 250_000;
 /** Weight of the latest call in the average duration. */
 const LATENCY_WEIGHT = 0.05;
+
+/** Options of {@link InFlightCalls}. */
+export interface InFlightCallsOptions {
+  readonly connection: RedisNode;
+  readonly scripts: ScriptCalls;
+  readonly time: RedisTime;
+  readonly store: Pick<RedisStoreOptions, 'timeoutMicros' | 'observeCall' | 'redirect'>;
+  /** Returns the time of the clock of deadlines. */
+  readonly monotonicMicros: () => number;
+  /** Called when a call ends in this object, whether or not it was sent. */
+  readonly onEnded: () => void;
+}
 
 /**
  * The calls that were sent to Redis, and those that wait: for a connection, or, with bulk requests, for replies to
@@ -57,7 +53,9 @@ export class InFlightCalls {
   /** Average duration of recent calls; undefined before the first reply. */
   latencyMicros: number | undefined;
   readonly #options: InFlightCallsOptions;
-  readonly #silenceWatch: SilenceWatch;
+  readonly #connection: RedisNode;
+  /** When Redis last replied to a call, on the clock of deadlines. */
+  #answeredMicros = 0;
   /** Calls that were sent and not answered, even if no caller waits for them. */
   readonly #sent = new LinkedList<TakeBatch>();
   /** Complete calls that wait, oldest first. */
@@ -65,7 +63,7 @@ export class InFlightCalls {
   /** Number of items in sent calls for bulk requests. */
   #bulkItems = 0;
 
-  readonly #call: SendCommand = (name, args) => this.#options.connection().send(name, args);
+  readonly #call: SendCommand = (name, args) => this.#connection.send(name, args);
   readonly #callAfterAsking: SendCommand = (name, args) => {
     // ASKING applies to the next command only, whose error reports any problem.
     this.#call('asking', []).catch(ignore);
@@ -73,14 +71,8 @@ export class InFlightCalls {
   };
 
   constructor(options: InFlightCallsOptions) {
-    const { monotonicMicros, timeoutMicros, connection } = options;
     this.#options = options;
-    this.#silenceWatch = new SilenceWatch({
-      maxSilenceMicros: timeoutMicros,
-      monotonicMicros,
-      oldest: () => (connection().up ? this.#sent.first : undefined),
-      onSilence: (micros) => connection().noteSilence(micros),
-    });
+    this.#connection = options.connection;
   }
 
   /** Number of calls. */
@@ -98,8 +90,8 @@ export class InFlightCalls {
    * otherwise.
    */
   submit(batch: TakeBatch): void {
-    const connection = this.#options.connection();
-    if (batch.isGiveBack && batch.takenEpoch !== this.#options.connectionEpoch())
+    const connection = this.#connection;
+    if (batch.isGiveBack && batch.takenEpoch !== connection.epoch)
       this.fail(batch, 'disconnected', OTHER_CONNECTION);
     else if (connection.inReconnectGrace) this.#held.add(batch);
     else if (!connection.up) this.fail(batch, connection.downReason, 'Redis became unavailable');
@@ -121,7 +113,7 @@ export class InFlightCalls {
   /** Sends the calls that wait, as far as they need not wait any longer. */
   submitHeld(): void {
     for (const batch of this.#held) {
-      if (!this.#options.connection().hasRoom) return;
+      if (!this.#connection.hasRoom) return;
       this.#held.delete(batch);
       if (batch.hasPending) this.submit(batch);
       else this.#end(batch);
@@ -141,8 +133,8 @@ export class InFlightCalls {
       else if (target !== undefined) {
         this.#held.delete(batch);
         target(batch);
-        this.#options.onEnded(batch);
-      } else if (this.#options.connection().up) {
+        this.#options.onEnded();
+      } else if (this.#connection.up) {
         this.#held.delete(batch);
         this.submit(batch);
       }
@@ -161,21 +153,37 @@ export class InFlightCalls {
     this.#end(batch);
   }
 
-  /** Whether Redis replies at the moment, as far as is known. */
+  /** Whether Redis has replied recently. A Redis that has no call to reply to counts as responsive. */
   get isResponsive(): boolean {
-    return this.#silenceWatch.isResponsive();
+    const since = this.#silentSinceMicros;
+    return since === undefined || this.#options.monotonicMicros() - since < RESPONSIVE_MICROS;
+  }
+
+  /**
+   * Reports a hung Redis to the connection: a call was sent REDIS_TIMEOUT ago, and Redis has not replied to any call
+   * since. Deadlines of callers prove nothing about Redis, because they may be shorter than the round-trip time.
+   * Returns when to check again, on the clock of deadlines; Infinity if no call waits for a reply.
+   */
+  checkSilence(nowMicros: number): number {
+    const since = this.#silentSinceMicros;
+    if (since === undefined) return Infinity;
+    const dueMicros = since + this.#options.store.timeoutMicros;
+    if (dueMicros > nowMicros) return dueMicros;
+    this.#connection.noteSilence(nowMicros - since);
+    return Infinity;
+  }
+
+  /** Since when calls have waited without a reply; undefined if none waits, or if the connection is down. */
+  get #silentSinceMicros(): number | undefined {
+    const oldest = this.#connection.up ? this.#sent.first : undefined;
+    return oldest && Math.max(oldest.sentMicros, this.#answeredMicros);
   }
 
   /** Returns the error for requests of a call that time out. */
   timeoutError({ sentMicros }: TakeBatch): StorageError {
     if (sentMicros > 0) return TIMED_OUT;
-    if (!this.#options.connection().up) return UNREACHABLE;
+    if (!this.#connection.up) return UNREACHABLE;
     return this.isResponsive ? REDIS_BUSY : TIMED_OUT;
-  }
-
-  /** Stops all timers. */
-  stop(): void {
-    this.#silenceWatch.stop();
   }
 
   #send(batch: TakeBatch): void {
@@ -184,7 +192,6 @@ export class InFlightCalls {
     batch.sentMicros = monotonicMicros();
     this.#sent.add(batch);
     if (batch.isBulk) this.#bulkItems += batch.itemCount;
-    this.#silenceWatch.begin();
     const send = ++batch.sendCount;
     const { asking } = batch;
     batch.asking = false;
@@ -203,12 +210,16 @@ export class InFlightCalls {
     );
   }
 
+  #noteAnswer(): void {
+    this.#answeredMicros = this.#options.monotonicMicros();
+  }
+
   #onReply(batch: TakeBatch, reply: readonly number[]): void {
-    this.#silenceWatch.answered();
+    this.#noteAnswer();
     try {
       batch.succeed(reply);
       this.#options.time.note(batch.nowMicros);
-      this.#options.connection().noteSuccess();
+      this.#connection.noteSuccess();
     } catch (error) {
       this.#onError(batch, error as Error);
       return;
@@ -221,9 +232,9 @@ export class InFlightCalls {
     const isBroken = error instanceof BrokenInvariant;
     const isRefused = error instanceof RedisReplyError;
     const reason = isBroken ? 'broken' : isRefused ? 'rejected' : 'disconnected';
-    if (isBroken || isRefused) this.#silenceWatch.answered();
+    if (isBroken || isRefused) this.#noteAnswer();
     if (isRefused && this.#isRedirected(batch, error)) return;
-    if (!isBroken) this.#options.connection().noteFailure(error);
+    if (!isBroken) this.#connection.noteFailure(error);
     // Redis refused the call without executing it, so another server may execute it.
     if (isRefused && this.#holdForRetry(batch)) return;
     this.fail(batch, reason, error.message);
@@ -231,9 +242,9 @@ export class InFlightCalls {
 
   /** Returns whether a refused call was handled as a redirection. */
   #isRedirected(batch: TakeBatch, error: RedisReplyError): boolean {
-    const { redirect, connection, onEnded } = this.#options;
+    const { redirect } = this.#options.store;
     if (redirect === undefined || !isRedirection(error)) return false;
-    connection().noteSuccess();
+    this.#connection.noteSuccess();
     const cannotFollow = !batch.hasPending || batch.isGiveBack || batch.redirections++ >= MAX_REDIRECTIONS;
     if (!cannotFollow) this.#hold(batch);
     const redirection = cannotFollow ? 'failed' : redirect(batch, error);
@@ -241,14 +252,14 @@ export class InFlightCalls {
     else if (redirection === 'emptied') this.#end(batch);
     else if (redirection === 'taken') {
       this.#held.delete(batch);
-      onEnded(batch);
+      this.#options.onEnded();
     }
     return true;
   }
 
   /** Holds a sent call until the next connection, during the reconnect grace. Returns false without a grace. */
   #holdForRetry(batch: TakeBatch): boolean {
-    if (!this.#options.connection().inReconnectGrace || !batch.hasPending || batch.isGiveBack) return false;
+    if (!this.#connection.inReconnectGrace || !batch.hasPending || batch.isGiveBack) return false;
     if (batch.sendCount > 1 + batch.redirections) return false;
     this.#hold(batch);
     return true;
@@ -265,7 +276,7 @@ export class InFlightCalls {
     this.#held.delete(batch);
     this.#removeSent(batch);
     batch.owner?.retire(batch);
-    this.#options.onEnded(batch);
+    this.#options.onEnded();
   }
 
   #removeSent(batch: TakeBatch): void {
@@ -273,12 +284,11 @@ export class InFlightCalls {
   }
 
   #observe(batch: TakeBatch, failure: StorageFailure | undefined): void {
-    const { observeCall, monotonicMicros } = this.#options;
-    const micros = monotonicMicros() - batch.sentMicros;
+    const micros = this.#options.monotonicMicros() - batch.sentMicros;
     if (failure === undefined) {
       const before = this.latencyMicros ?? micros;
       this.latencyMicros = before + (micros - before) * LATENCY_WEIGHT;
     }
-    observeCall?.(micros, batch.itemCount, failure);
+    this.#options.store.observeCall?.(micros, batch.itemCount, failure);
   }
 }

@@ -66,27 +66,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.timeoutMicros = options.timeoutMicros;
     this.time = new RedisTime(this.monotonicMicros, options.highestTime);
     this.scripts = new ScriptCalls(loadTakeScript(), this.time, options.clock);
-    const connection = () => this.connection;
-    const requests = new ScriptRequests(options, connection);
-    this.runScript = (request, asking) => requests.run(request, asking);
     this.maxInFlight = options.maxInFlight;
     this.openBatches = new OpenBatches(options.keysPerCall);
     this.countDeniedHits = options.countDeniedHits;
     this.keys = options.keys ?? new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
-    this.inFlightCalls = new InFlightCalls({
-      scripts: this.scripts,
-      time: this.time,
-      connection,
-      connectionEpoch: () => this.connectionEpoch,
-      timeoutMicros: this.timeoutMicros,
-      monotonicMicros: this.monotonicMicros,
-      observeCall: options.observeCall,
-      onEnded: () => {
-        if (this.inFlightCalls.hasHeld) this.turns.schedule();
-        this.idle.check();
-      },
-      redirect: options.redirect,
-    });
     this.connection = new RedisNode(options, {
       check: async (send) => {
         if (options.probeTag === undefined) await expectSingleServer(send, options.keyPrefix);
@@ -99,6 +82,19 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
         this.downSignal.emit(reason);
       },
       graceExpired: () => this.failUnsent(),
+    });
+    const requests = new ScriptRequests(options, () => this.connection);
+    this.runScript = (request, asking) => requests.run(request, asking);
+    this.inFlightCalls = new InFlightCalls({
+      connection: this.connection,
+      scripts: this.scripts,
+      time: this.time,
+      store: options,
+      monotonicMicros: this.monotonicMicros,
+      onEnded: () => {
+        if (this.inFlightCalls.hasHeld) this.turns.schedule();
+        this.idle.check();
+      },
     });
   }
 
@@ -186,12 +182,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return result;
   }
 
-  /**
-   * The number of the current connection. A later connection may lead to a Redis that does not have the changes of this
-   * one.
-   */
   get connectionEpoch(): unknown {
-    return this.connection.up ? this.connection.connections.opened : undefined;
+    return this.connection.epoch;
   }
 
   async giveBackPartition(take: PartitionTake, takenEpoch: unknown): Promise<GiveBackResult> {
@@ -240,7 +232,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       this.inFlightCalls.fail(batch, closed.reason, closed.message);
     this.connection.close();
     this.timer.stop();
-    this.inFlightCalls.stop();
   }
 
   private refuse(reason: StorageError['reason'], message: string): StorageError {
@@ -310,7 +301,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private onTimer(): void {
     const now = this.monotonicMicros();
     const due = DeadlineTimer.dueMicros(now);
-    let soonest = Infinity;
+    let soonest = this.inFlightCalls.checkSilence(due);
     for (const batch of [...this.inFlightCalls, ...this.openBatches]) {
       if (!batch.hasPending) continue;
       if (batch.soonestDeadline <= due) batch.expire(due, this.inFlightCalls.timeoutError(batch));

@@ -148,6 +148,14 @@ export class RedisNode {
     return { active, opened: this.#opened, closed: this.#opened - active };
   }
 
+  /**
+   * The number of the current connection; undefined while calls cannot be sent. A later connection may lead to a Redis
+   * that does not have the changes of this one.
+   */
+  get epoch(): number | undefined {
+    return this.up ? this.#opened : undefined;
+  }
+
   readonly send: SendCommand = (name, args) => {
     if (!this.#isWritable) return Promise.reject(new Error(LOST));
     const { text, ascii } = encodeCommand(name, args);
