@@ -2,7 +2,7 @@ import { ADMINISTRATION_GROUP } from './cases/administration.js';
 import { BURST_CASE, BURST_FILES } from './cases/burst.js';
 import { LOG_GROUP, PLANS_GROUP, RELOAD_GROUP, XDS_GROUP } from './cases/changes.js';
 import { FLOOD_CASES } from './cases/floods.js';
-import { PACED_CASE, POLICY_FILES, REQUEST_CASES } from './cases/requests.js';
+import { PACED_CASES, POLICY_FILES, REQUEST_CASES } from './cases/requests.js';
 import { VIEW_GROUP } from './cases/views.js';
 import type { StallCase, StallGroup } from './stall-case.js';
 
@@ -13,11 +13,11 @@ const withRedis = (one: StallCase): StallCase => ({ ...one, name: `Redis, ${one.
 export const STALL_GROUPS: readonly StallGroup[] = [
   {
     setup: { name: 'buckets in memory', files },
-    cases: [PACED_CASE, BURST_CASE, ...REQUEST_CASES, ...FLOOD_CASES],
+    cases: [...PACED_CASES, BURST_CASE, ...REQUEST_CASES, ...FLOOD_CASES],
   },
   {
     setup: { name: 'buckets in Redis', files, redis: true },
-    cases: [PACED_CASE, BURST_CASE].map(withRedis),
+    cases: [...PACED_CASES, BURST_CASE].map(withRedis),
   },
   VIEW_GROUP,
   ADMINISTRATION_GROUP,
