@@ -88,6 +88,8 @@ export class RequestDecoder {
 
   /** See {@link ServiceCodec.decodeRequest}. */
   decode(bytes: Uint8Array): RateLimitRequest {
+    // Long messages are never cached, and say nothing about whether short ones recur.
+    if (bytes.length > MAX_CACHED_REQUEST_BYTES) return this.#decode(bytes);
     if (this.#uncached > 0) {
       this.#uncached--;
       return this.#decode(bytes);

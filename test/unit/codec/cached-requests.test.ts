@@ -16,10 +16,20 @@ test('a message that recurs is decoded once, while most messages do', () => {
   expect(decode('busy')).toBe(decode('busy'));
 });
 
+const LONG = Buffer.concat([Buffer.of(0x0a, 0xfe, 0x01), Buffer.alloc(254, 'd')]);
+
 test('a message that is longer than cached ones is decoded each time', () => {
   const decoder = new RequestDecoder();
-  const long = (): object =>
-    decoder.decode(Buffer.concat([Buffer.of(0x0a, 0xfe, 0x01), Buffer.alloc(254, 'd')]));
-  expect(long()).not.toBe(long());
-  expect(long()).toEqual(long());
+  expect(decoder.decode(LONG)).not.toBe(decoder.decode(LONG));
+  expect(decoder.decode(LONG)).toEqual(decoder.decode(LONG));
+});
+
+test('messages that are too long for the cache do not turn it off or on', () => {
+  const decoder = new RequestDecoder();
+  const busy = decoder.decode(message('busy'));
+  for (let i = 0; i < 600; i++) decoder.decode(LONG);
+  expect(decoder.decode(message('busy'))).toBe(busy);
+  for (let i = 0; i < 600; i++) decoder.decode(message(`once-${i}`));
+  for (let i = 0; i < 10_000; i++) decoder.decode(LONG);
+  expect(decoder.decode(message('busy'))).not.toBe(decoder.decode(message('busy')));
 });
