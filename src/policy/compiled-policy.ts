@@ -133,7 +133,7 @@ export class CompiledPolicy implements DomainPolicy {
   }
 
   get denial(): PossibleDenial {
-    this.allRulesDenial ??= new PossibleDenial(this.root.withDescendants(), this.plans?.hasBlocked === true);
+    this.allRulesDenial ??= new PossibleDenial(this.root.withDescendants(), this.plans);
     return this.allRulesDenial;
   }
 

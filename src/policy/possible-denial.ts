@@ -1,3 +1,4 @@
+import type { PlanTable } from './plans/plan-table.js';
 import { isPlanned } from './plans/planned-rules.js';
 import { canDeny, type PhaseSchedule, type Rule } from './rule.js';
 
@@ -9,6 +10,9 @@ interface PossibleNode {
   readonly hasCustomer: boolean;
 }
 
+/** The properties of the rows of plans that count. */
+type PossibleRows = Pick<PlanTable, 'hasBlocked' | 'hasActive'>;
+
 /** Rules that are active from `activeAtMicros` on, for `percent` of all requests. */
 interface Denier {
   readonly activeAtMicros: number;
@@ -19,7 +23,8 @@ const ALWAYS = Number.NEGATIVE_INFINITY;
 
 /**
  * Whether any rule of a domain may deny a request that was not matched. Rules that cannot deny do not count, see
- * {@link canDeny}. A row of plans may set the phase of a rule, and if it blocks the customer, soft limits deny, too.
+ * {@link canDeny}. A row of plans may activate a rule with values from the plan, and if it blocks the customer, soft
+ * limits deny, too.
  */
 export class PossibleDenial {
   /** Rules that no other one dominates: the higher the percentage, the later the start. */
@@ -27,8 +32,7 @@ export class PossibleDenial {
   /** When a limit override at a node may deny for the first time. */
   private readonly overridesActiveAtMicros: number;
 
-  /** `hasBlocked`: whether a row of plans blocks a customer. */
-  constructor(nodes: Iterable<PossibleNode>, hasBlocked: boolean) {
+  constructor(nodes: Iterable<PossibleNode>, plans: PossibleRows | undefined) {
     const soonest = new Map<number, number>();
     let nodesActiveAt = Number.POSITIVE_INFINITY;
     let hasRules = false;
@@ -38,9 +42,11 @@ export class PossibleDenial {
       for (const [index, rule] of rules.entries()) {
         hasRules = true;
         if (rule.enforcePercent > 0) isEnforced = true;
-        if (!canDeny(hasCustomer && hasBlocked ? { ...rule, onOver: undefined } : rule)) continue;
+        const mayBeBlocked = hasCustomer && plans?.hasBlocked === true;
+        if (!canDeny(mayBeBlocked ? { ...rule, onOver: undefined } : rule)) continue;
         const { enforcePercent } = rule;
-        const activeAt = isPlanned(rules, index) ? ALWAYS : rule.phase.activeAtMicros;
+        const mayBeActivated = plans?.hasActive === true && isPlanned(rules, index);
+        const activeAt = mayBeActivated ? ALWAYS : rule.phase.activeAtMicros;
         const known = soonest.get(enforcePercent) ?? Number.POSITIVE_INFINITY;
         soonest.set(enforcePercent, Math.min(known, activeAt));
       }

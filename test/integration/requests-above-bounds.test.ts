@@ -29,7 +29,14 @@ const DESCRIPTORS = `
   - { key: path, value_regex: '.*/admin/.*', ${LIMIT} }
   - { key: slot, rate_limit: { concurrency: { max: 1 } } }
 `;
+const plansOf = (phase: string): string => `phase: monitoring
+plans: { by: tenant, default: free, define: { free: { n: 5 }, paying: { n: 9${phase} } } }
+descriptors:
+  - { key: tenant, rate_limit: { unit: hour, requests_per_unit: { plan: n } } }
+`;
 const POLICIES = {
+  'monitors-plans.yaml': `domain: monitors-plans\n${plansOf('')}`,
+  'enforces-a-plan.yaml': `domain: enforces-a-plan\n${plansOf(', phase: active')}`,
   'enforces.yaml': `domain: enforces\ndescriptors:${DESCRIPTORS}`,
   'monitors.yaml': `domain: monitors\nphase: monitoring\ndescriptors:${DESCRIPTORS}`,
 };
@@ -94,6 +101,14 @@ describe.each(STACKS)('on the stack %s', (stack) => {
       expect(reply).toMatchObject({ code: STATUS.OK, response: { overallCode, statuses: [] } });
       expect(await givenUp(domain, why)).toBe(before + 1);
     });
+  });
+
+  test.each([
+    ['monitors-plans', CODE.OK],
+    ['enforces-a-plan', CODE.OVER_LIMIT],
+  ] as const)('the phases of the rows of plans count in the domain %s', async (domain, overallCode) => {
+    const reply = await client.ask(domain, times(129, ['tenant=a']));
+    expect(reply).toMatchObject({ code: STATUS.OK, response: { overallCode, statuses: [] } });
   });
 
   test.each(['descriptors', 'entries'])(

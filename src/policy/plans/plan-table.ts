@@ -66,6 +66,8 @@ export interface PlanHead {
   readonly maxKeyUnits: number;
   /** Whether a row or a plan of `define` blocks customers. */
   readonly hasBlocked: boolean;
+  /** Whether a row or a plan of `define` sets the phase `active`. */
+  readonly hasActive: boolean;
   /** Number of rows that were refused. If they were valid before, the table has their previous values. */
   readonly refused: number;
   /** Number of customers whose row in the previous version was removed. */

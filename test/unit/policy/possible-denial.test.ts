@@ -15,11 +15,11 @@ function mayDeny(
   rules: readonly Rule[],
   drawn = 0,
   wallMicros = 0,
-  isBlocked = false,
+  plans?: { readonly hasBlocked: boolean; readonly hasActive: boolean },
   hasCustomer = true,
 ): boolean {
   const node = { rules, phase: fixedPhase('active'), hasCustomer };
-  return new PossibleDenial([node], isBlocked).mayDeny(wallMicros, () => drawn);
+  return new PossibleDenial([node], plans).mayDeny(wallMicros, () => drawn);
 }
 
 test.each([
@@ -40,6 +40,7 @@ test('a single enforced rule is enough, at any position', () => {
 });
 
 test('rows of plans may block a customer at a soft limit, and activate a chain', () => {
+  const blocked = { hasBlocked: true, hasActive: false };
   const planned = (node: string): readonly Rule[] =>
     policyOf(`domain: d
 plans: { by: tenant, define: { evil: { blocked: true }, new: { phase: active } } }
@@ -51,15 +52,32 @@ descriptors:
     'rate_limit: { unit: hour, requests_per_unit: { plan: n, default: 1 }, on_over: { allow: true } }',
   );
   expect(mayDeny(soft)).toBe(false);
-  expect(mayDeny(soft, 0, 0, true)).toBe(true);
+  expect(mayDeny(soft, 0, 0, blocked)).toBe(true);
   // The other limit takes no value from the plan. Its path may have the customer, or not.
-  expect(mayDeny(soft.slice(1), 0, 0, true)).toBe(true);
-  expect(mayDeny(soft.slice(1), 0, 0, true, false)).toBe(false);
+  expect(mayDeny(soft.slice(1), 0, 0, blocked)).toBe(true);
+  expect(mayDeny(soft.slice(1), 0, 0, blocked, false)).toBe(false);
   const chain = planned(
     'rate_limits: [{ name: a, unit: hour, requests_per_unit: { plan: n, default: 1 }, then: b }, ' +
       '{ name: b, unit: hour, requests_per_unit: 1, phase: monitoring }]',
   );
-  expect(mayDeny(chain)).toBe(true);
+  expect(mayDeny(chain)).toBe(false);
+  expect(mayDeny(chain, 0, 0, { hasBlocked: false, hasActive: true })).toBe(true);
+});
+
+test.each([
+  ['free: { n: 5 }', false],
+  ['free: { n: 5, phase: monitoring }', false],
+  ['free: { n: 5 }, evil: { blocked: true }', false],
+  ['free: { n: 5 }, paying: { n: 9, phase: active }', true],
+])('a domain in the phase monitoring with the plans { %s } may deny: %s', (plans, expected) => {
+  const { denial } = policyOf(`domain: d
+phase: monitoring
+plans: { by: tenant, default: free, define: { ${plans} } }
+descriptors:
+  - { key: tenant, rate_limit: { unit: hour, requests_per_unit: { plan: n } } }
+`);
+  expect(denial.mayDeny(0, () => 0)).toBe(expected);
+  expect(denial.overrideMayDeny(0)).toBe(false);
 });
 
 test('schedules and partial enforcement are evaluated at each time', () => {

@@ -31,6 +31,8 @@ import type { PlansReader } from './read-plans.js';
 
 /** Number of checked rows of cells that are remembered; others are checked again. */
 const MAX_CHECKED = 100_000;
+/** Value of the column of phases for the phase `active`. */
+const ACTIVE = PHASES.indexOf('active');
 
 type Cells = readonly (string | undefined)[];
 
@@ -138,6 +140,7 @@ class RowReader implements RowSink {
   readonly #refusedKeys = new Set<string>();
   #refused = 0;
   #hasBlocked = false;
+  #hasActive = false;
   /** Number of customers in effect without a row in the file. */
   #lost = 0;
 
@@ -345,6 +348,7 @@ class RowReader implements RowSink {
     if ('message' in flags) return flags;
     const isBlocked = isSet(flags, BLOCKED);
     this.#hasBlocked ||= isBlocked;
+    this.#hasActive ||= flags[PHASE] === ACTIVE;
     const problem = isSet(flags, UNLIMITED) ? undefined : this.#problemOf(cells);
     // The row of a blocked customer needs no numbers. Only the ends of its requests, and operators, use them.
     if (problem !== undefined && !isBlocked) return problem;
@@ -394,6 +398,7 @@ class RowReader implements RowSink {
       maxDrop: this.#plans.maxDrop,
       maxDropFrom: this.#plans.maxDropFrom,
       hasBlocked: this.#hasBlocked,
+      hasActive: this.#hasActive,
       refused: this.#refused,
       lost: this.#lost,
       digest,
