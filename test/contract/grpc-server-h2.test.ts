@@ -31,13 +31,18 @@ describe('gRPC server: what the fast stack adds', () => {
       expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
     });
 
-    test('end at their own deadline if that is sooner', async () => {
+    test('are decided even if the rest arrives after their deadline', async () => {
       const { port } = await fixture.listening();
-      const stream = openStream(await fixture.session(port), ECHO, { 'grpc-timeout': '50m' });
+      const session = await fixture.session(port);
+      const stream = openStream(session, ECHO, { 'grpc-timeout': '50m' });
       const end = streamEnd(stream);
-      stream.write(Buffer.of(0));
-      stream.once('response', () => stream.end());
-      expect(await end).toMatchObject({ grpcStatus: '4', grpcMessage: 'Deadline exceeded' });
+      const message = prefixed(Buffer.of(1));
+      stream.write(message.subarray(0, 3));
+      // A later call with the same timeout expires in its handler.
+      const other = await post(session, HOLD, prefixed(Buffer.of(2)), { 'grpc-timeout': '50m' });
+      expect(other).toMatchObject({ grpcStatus: '4', grpcMessage: 'Deadline exceeded' });
+      stream.end(message.subarray(3));
+      expect(await end).toMatchObject({ grpcStatus: '0', body: message });
     });
 
     test('of one connection hold no more than two messages of the largest size', async () => {

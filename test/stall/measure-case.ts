@@ -42,7 +42,6 @@ export interface Measurement {
   readonly quiet: readonly [InnocentResult, InnocentResult] | undefined;
   readonly answers: AttackResult['answers'];
   readonly answerFailures: readonly string[];
-  readonly answerDelays: readonly string[];
   /** Whether weir had finished the attack before the attacker closed its connections. */
   readonly settled: boolean;
   readonly alive: boolean;
@@ -74,7 +73,7 @@ export class StallBench {
   /** Resolves when the innocent caller has all answers and the attacker's connections are closed. */
   async #attack(
     server: StallServer,
-    { name, attacks, background, isPaced = false, failuresOf, delaysOf }: StallCase,
+    { name, attacks, background, isPaced = false, failuresOf }: StallCase,
     ms: number,
   ): Promise<Measurement> {
     const orders = (attacks?.() ?? []).map((attack) => ({ attack, port: portOf(server, attack) }));
@@ -117,7 +116,6 @@ export class StallBench {
       delayWallMs: wallMs,
       answers: result.answers,
       answerFailures: failuresOf?.(result) ?? [],
-      answerDelays: delaysOf?.(result) ?? [],
       alive: server.weir.process.isRunning(),
     };
   }

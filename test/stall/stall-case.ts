@@ -15,8 +15,6 @@ export interface StallCase {
   readonly background?: (server: StallServer, ended: () => boolean) => Promise<number>;
   /** Returns what is wrong with the answers to the attacks. */
   readonly failuresOf?: (result: AttackResult) => readonly string[];
-  /** Returns what is wrong unless the machine is busy. */
-  readonly delaysOf?: (result: AttackResult) => readonly string[];
 }
 
 /** Cases that use the same server. */

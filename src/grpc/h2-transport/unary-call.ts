@@ -161,16 +161,19 @@ class UnaryCall implements CallInfo, CallState, Expiring {
     return this.#ended;
   }
 
-  /** Waits for the rest of the request, until the call's deadline or the receive timeout. */
+  /**
+   * Waits for the rest of the request until the receive timeout. The handler decides a request that arrives after its
+   * deadline: the rest may have waited in the socket, and Envoy lets a call without a decision pass by default.
+   */
   awaitRequest(): void {
-    const { timeoutMicros, context } = this.#target;
+    const { context } = this.#target;
     this.#stream.state = this;
     const { maxMessageBytes, keptMessageBytes } = context;
     this.#reader = new MessageReader(maxMessageBytes, context.budgetOf(this.#stream), keptMessageBytes);
     // Computes the deadline now: its time starts here, not when the handler reads it.
     void this.deadlineMicros;
-    const delayMs = Math.min(timeoutMicros / MICROS_PER_MS, context.receiveTimeoutMs);
-    if (delayMs !== Number.POSITIVE_INFINITY) context.deadlines.add(this, delayMs);
+    const { receiveTimeoutMs } = context;
+    if (receiveTimeoutMs !== Number.POSITIVE_INFINITY) context.deadlines.add(this, receiveTimeoutMs);
   }
 
   /** Passes the complete message to the handler. It is not used after this method returns. */
@@ -203,10 +206,7 @@ class UnaryCall implements CallInfo, CallState, Expiring {
   }
 
   expire(): void {
-    const text =
-      this.#target.timeoutMicros / MICROS_PER_MS <= this.#target.context.receiveTimeoutMs || this.#running
-        ? 'Deadline exceeded'
-        : 'the request did not arrive in time';
+    const text = this.#running ? 'Deadline exceeded' : 'the request did not arrive in time';
     this.#fail(new GrpcError(STATUS.DEADLINE_EXCEEDED, text));
   }
 
