@@ -119,7 +119,7 @@ const SHARED_FAIRLY = '[shared fairly](#bounds)';
 /** The rows of the table: what is bounded, the bound, and what happens beyond it. */
 export const BOUNDS = `
 | **One request** | | |
-| size of a gRPC message as it is sent | ${setting('GRPC_MAX_MESSAGE_BYTES', size)} | RESOURCE_EXHAUSTED |
+| size of a gRPC message as it is sent, and with \`GRPC_TRANSPORT=grpc-js\` also after decompression | ${setting('GRPC_MAX_MESSAGE_BYTES', size)} | RESOURCE_EXHAUSTED |
 | size of a request, after decompression | ${setting('MAX_REQUEST_BYTES', size)} | ${IS_GIVEN_UP}; 413 for \`/json\` |
 | descriptors | ${setting('MAX_DESCRIPTORS')} | ${IS_GIVEN_UP} |
 | entries in all descriptors together | ${setting('MAX_ENTRIES')} | ${IS_GIVEN_UP} |
