@@ -69,14 +69,12 @@ import {
   SMALL_REQUEST_RESERVE_BYTES,
 } from '../../src/service/waiting-requests.js';
 import { MAX_CHARACTERS } from '../../src/shown-text.js';
-import { MAX_BYTES, MAX_KEYS_BYTES } from '../../src/storage/redis/announcements.js';
 import { QUERIED_MASTERS } from '../../src/storage/redis/cluster/cluster-view.js';
 import { MAX_REDIRECTIONS } from '../../src/storage/redis/cluster/redirect.js';
 import { MAX_SERVERS } from '../../src/storage/redis/connection/named-servers.js';
 import { MAX_BULK_ITEMS_IN_FLIGHT, RESPONSIVE_MICROS } from '../../src/storage/redis/in-flight-calls.js';
 import { MAX_UNREAD_BYTES as MAX_UNREAD_REDIS_BYTES } from '../../src/storage/redis/node/connector.js';
 import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
-import { MAX_PENDING_REQUESTS } from '../../src/storage/redis/script-requests.js';
 import { QUERY_MS } from '../../src/storage/redis/with-redis.js';
 import { ALL_RING_BYTES, RING_BYTES, STEP_SECONDS, STEPS } from '../../src/telemetry/history/rate-history.js';
 import { MAX_WAITING_BYTES } from '../../src/telemetry/log-output.js';
@@ -200,8 +198,6 @@ export const BOUNDS = `
 | cluster nodes that weir asks for the slot assignment | all configured nodes at startup; later ${QUERIED_MASTERS} masters, and if none of them answers, all configured nodes | weir runs one update of the slot assignment at a time; until the update ends, calls use the known assignment |
 | size of an incomplete reply from Redis or a Sentinel; duration of a query for cluster nodes | ${size(MAX_UNREAD_REDIS_BYTES)}; ${time(QUERY_MS)} | ${CONNECTION_ENDS}, and asks another server |
 | cluster nodes that one call tries in succession | ${MAX_REDIRECTIONS + 1}, within the call's deadline | \`on_store_failure\` applies |
-| unanswered calls to Redis that list holds or announce filled buckets | ${count(MAX_PENDING_REQUESTS)} | weir sends no further calls |
-| size of an announcement of filled buckets; size of all announcements | ${size(MAX_KEYS_BYTES)}; ${size(MAX_BYTES)} | all processes clear their deny caches; older announcements are dropped |
 | resources in an xDS update | ${count(MAX_RESOURCES)} | ${UPDATE_REJECTED} |
 | size of an xDS update | \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ${size(MAX_UPDATE_BYTES)} | ${UPDATE_REJECTED} |
 | files and directories below \`RUNTIME_ROOT\`, or in a directory that \`weir migrate\` reads | ${count(MAX_LAYOUT_ENTRIES)} | weir reports an error, and reads none of the files |

@@ -77,7 +77,7 @@ export class DenyCache implements BucketStore {
   private misses = 0;
   /** Number of requests with a refund, counted when they are sent and when they are answered. */
   private refunds = 0;
-  /** Increases with each {@link clear} and {@link forget}, so that answers to earlier requests are not cached. */
+  /** Increases with each {@link clear}, so that answers to earlier requests are not cached. */
   private generation = 0;
   /** Entries of the current request; reused. */
   private readonly found: KnownDenial[] = [];
@@ -148,14 +148,7 @@ export class DenyCache implements BucketStore {
     if (refunds) this.refunds++;
   }
 
-  /** Removes the denials of buckets to which others added tokens, and ignores outstanding answers for them. */
-  forget(keys: readonly string[]): void {
-    if (keys.length === 0) return;
-    this.generation++;
-    for (const key of keys) this.table.delete(key);
-  }
-
-  /** Removes all denials, because the policy has changed. */
+  /** Removes all denials, because the policy has changed, or because others added tokens to buckets. */
   clear(): void {
     this.generation++;
     this.table.clear();

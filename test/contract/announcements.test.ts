@@ -1,39 +1,37 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
-import { Announcements, MAX_BYTES, MAX_KEYS_BYTES } from '../../src/storage/redis/announcements.js';
 import type { RedisBuckets } from '../../src/storage/redis/redis-buckets.js';
+import { SharedText } from '../../src/storage/redis/shared-text.js';
 import { clusterBenches } from '../support/limiter/cluster-bench.js';
 import { redisBenches } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 
 const KEY = 'weir:1:{announcements}';
+const NAMED = { name: 'announcements', readMs: 10 };
 
-/** One process that caches denials, with what its announcements emptied. */
+/** One process that reads announcements. */
 class Process {
-  readonly forgotten: string[] = [];
-  cleared = 0;
+  readonly texts: string[] = [];
   /** Whether Redis is available. */
   isUp = true;
-  nowMs = 0;
-  readonly announcements: Announcements;
+  readonly announcement: SharedText;
 
   constructor(redis: Pick<RedisBuckets, 'runScript' | 'connected'>) {
     const isUp = (): boolean => this.isUp && redis.connected;
-    this.announcements = new Announcements({
+    this.announcement = new SharedText({
+      ...NAMED,
       redis: {
         get connected() {
           return isUp();
         },
         runScript: (request) => redis.runScript(request),
       },
-      denials: { forget: (keys) => this.forgotten.push(...keys), clear: () => this.cleared++ },
-      pollMs: 10,
-      nowMs: () => this.nowMs,
+      onChange: (text) => this.texts.push(text),
     });
   }
 
-  async forgets(...keys: readonly string[]): Promise<void> {
-    await waitFor(`${keys} to be forgotten`, () => keys.every((key) => this.forgotten.includes(key)));
+  async reads(text: string): Promise<void> {
+    await waitFor(`${text} to be read`, () => this.texts.at(-1) === text);
   }
 }
 
@@ -42,7 +40,7 @@ describe.each([...redisBenches(), ...clusterBenches()])('announcements in $name'
   let redis: RedisBuckets;
   beforeAll(() => bench.start());
   afterEach(async () => {
-    for (const { announcements } of processes) announcements.close();
+    for (const { announcement } of processes) announcement.close();
     processes = [];
     await bench.reset();
   });
@@ -57,105 +55,45 @@ describe.each([...redisBenches(), ...clusterBenches()])('announcements in $name'
   const run = (script: string): ReturnType<RedisBuckets['runScript']> =>
     redis.runScript({ script, key: KEY, args: [] });
 
-  test('reach all processes, in order and once each, also the process that makes them', async () => {
+  test('reach all processes once, also the process that makes them', async () => {
     const [one, other] = [await open(), await open()];
-    const keys = ['8:open-api6:tenant4:acme', 'ä" \n\u2028'];
-    expect(await one.announcements.announce(keys)).toBeUndefined();
-    expect(one.forgotten.slice(0, 2)).toEqual(keys);
-    await other.forgets(...keys);
-    await Promise.all(['a', 'b', 'c'].map((key) => one.announcements.announce([key])));
-    await other.forgets('a', 'b', 'c');
-    await other.announcements.announce(['last']);
-    await one.forgets('last');
-    expect(other.forgotten.slice(0, 6)).toEqual([...keys, 'a', 'b', 'c', 'last']);
-    expect([one.cleared, other.cleared]).toEqual([0, 0]);
+    expect(await one.announcement.write('first null\n')).toBeUndefined();
+    await Promise.all([one.reads('first null\n'), other.reads('first null\n')]);
+    expect(await other.announcement.write('second null\n')).toBeUndefined();
+    await Promise.all([one.reads('second null\n'), other.reads('second null\n')]);
+    expect([one.texts.length, other.texts.length]).toEqual([2, 2]);
   });
 
-  test('stand for all buckets if they name too many', async () => {
+  test('reach a process that was without Redis meanwhile', async () => {
     const [one, other] = [await open(), await open()];
-    const many = Array.from({ length: MAX_KEYS_BYTES / 4 }, (_, at) => `k${at}`);
-    expect(await one.announcements.announce(many)).toBeUndefined();
-    await waitFor('all buckets', () => other.cleared === 1);
-    expect(other.forgotten).toEqual([]);
-  });
-
-  test('are bounded in Redis, and expire', async () => {
-    const one = await open();
-    for (let at = 0; at < 10; at++) {
-      await one.announcements.announce([`${at} ${'x'.repeat(MAX_KEYS_BYTES - 100)}`]);
-    }
-    const kept = String(await run("return redis.call('MGET', KEYS[1])[1]"));
-    expect(kept.length).toBeLessThanOrEqual(MAX_BYTES);
-    expect([...kept.matchAll(/^\S{16} \["(\d+) x+"\]\n/gm)].map(([, at]) => at)).toEqual([
-      '6',
-      '7',
-      '8',
-      '9',
-    ]);
-    expect(Number(await run("return tostring(redis.call('PTTL', KEYS[1]))"))).toBeLessThanOrEqual(30_000);
-  });
-
-  test('that a process missed clear all its denials, and the next ones do not', async () => {
-    const [one, other] = [await open(), await open()];
-    await one.announcements.announce(['first']);
-    await other.forgets('first');
+    await one.announcement.write('first');
+    await other.reads('first');
     other.isUp = false;
-    await run("return tostring(redis.call('DEL', KEYS[1]))");
-    await one.announcements.announce(['second']);
+    await one.announcement.write('second');
+    await one.reads('second');
+    await one.announcement.write('third');
+    await one.reads('third');
+    expect(other.texts).toEqual(['first']);
     other.isUp = true;
-    await waitFor('all buckets', () => other.cleared === 1);
-    await one.announcements.announce(['third']);
-    await other.forgets('third');
-    expect(other.cleared).toBe(1);
-    // Announcements that have expired were not missed.
-    await run("return tostring(redis.call('DEL', KEYS[1]))");
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    await one.announcements.announce(['fourth']);
-    await other.forgets('fourth');
-    expect(other.cleared).toBe(1);
+    await other.reads('third');
   });
 
-  test('that a process may have missed in a pause clear all its denials', async () => {
-    const [one, other] = [await open(), await open()];
-    await one.announcements.announce(['first']);
-    await other.forgets('first');
-    other.isUp = false;
-    await one.announcements.announce(['second']);
-    await run("return tostring(redis.call('DEL', KEYS[1]))");
-    other.nowMs += 30_000;
-    other.isUp = true;
-    await waitFor('all buckets', () => other.cleared === 1);
-    await one.announcements.announce(['third']);
-    await other.forgets('third');
-    expect(other.cleared).toBe(1);
-  });
-
-  test('that were dropped before a process read any of them clear all its denials', async () => {
+  test('are noticed if Redis lost them, and if an earlier version added them', async () => {
     const one = await open();
-    await one.announcements.announce(['read']);
+    await one.announcement.write('first null\n');
+    await one.reads('first null\n');
+    await run("return redis.call('SET', KEYS[1], redis.call('MGET', KEYS[1])[1] .. 'second [\"a\"]\\n').ok");
+    await one.reads('first null\nsecond ["a"]\n');
     await run("return tostring(redis.call('DEL', KEYS[1]))");
-    const other = await open();
-    other.isUp = false;
-    for (let at = 0; at < 10; at++) {
-      await one.announcements.announce([`${at} ${'x'.repeat(MAX_KEYS_BYTES - 100)}`]);
-    }
-    other.isUp = true;
-    await waitFor('all buckets', () => other.cleared > 0);
-  });
-
-  test('of a program with another format stand for all buckets', async () => {
-    const one = await open();
-    await run("return redis.call('SET', KEYS[1], 'nobody knows\\n\\n').ok");
-    await waitFor('all buckets', () => one.cleared > 0);
-    expect(await one.announcements.announce(['a'])).toBeUndefined();
+    await one.reads('');
   });
 });
 
-test('report that other processes could not be told, and continue afterwards', async () => {
+test('an announcement that other processes may not get is an error', async () => {
   const replies = [new StorageError('disconnected', 'gone'), ''];
   const redis = { connected: true, runScript: async () => replies.shift() ?? '' };
-  const announcements = new Announcements({ redis, denials: undefined });
-  expect(await announcements.announce(['a'])).toBeInstanceOf(StorageError);
-  expect(await announcements.announce(['b'])).toBeUndefined();
-  announcements.close();
+  const announcement = new SharedText({ ...NAMED, redis });
+  expect(await announcement.write('a')).toBeInstanceOf(StorageError);
+  expect(await announcement.write('b')).toBeUndefined();
+  announcement.close();
 });

@@ -142,7 +142,7 @@ test('a process forgets within a second the denials of a bucket that an operator
   for (const store of [one, other, other]) expect(await isLimited(store)).toBe(true);
   expect(other.denyCacheStats().answers).toBe(1);
   await takeFrom(one.buckets, takeItem('a', slow, { hits: 5, refund: true }));
-  expect(await one.announceFilled([takeItem('a', slow).key])).toBeUndefined();
+  expect(await one.announceFilled()).toBeUndefined();
   expect(await isLimited(one)).toBe(false);
   await waitFor('the other to forget', async () => (await isLimited(other)) === false);
   for (const store of [one, other]) await store.close();

@@ -52,7 +52,7 @@ export async function changeBuckets(
       'Concurrency limits are not changed, because they count requests in flight. To end holds, use release.',
     );
   }
-  if (!isDry) notes.push(...(await announceChanges(changes, answers, context)));
+  if (!isDry) notes.push(...(await announceChanges(answers, context)));
   const failure = failureOfAll(answers);
   if (failure !== undefined) {
     // A dry run only peeks.
@@ -128,18 +128,13 @@ function levels(
   return { before: levelOf(rate, before), now };
 }
 
-/** Tells all processes to discard cached denials of the changed buckets. Returns warnings if that fails. */
+/** Tells all processes to discard cached denials if buckets have changed. Returns warnings if that fails. */
 async function announceChanges(
-  changes: readonly Change[],
   answers: readonly (BucketFound | StorageError)[],
   { store }: QuestionContext,
 ): Promise<readonly string[]> {
-  const keys = changes.flatMap(({ call }, i) => {
-    const answer = answers[i];
-    return answer instanceof StorageError && !mayHaveChanged(answer) ? [] : call.take.key;
-  });
-  if (keys.length === 0) return [];
-  if ((await store.announceFilled(keys)) === undefined) return [];
+  const isChanged = answers.some((answer) => !(answer instanceof StorageError) || mayHaveChanged(answer));
+  if (!isChanged || (await store.announceFilled()) === undefined) return [];
   return [
     'Other processes could not be notified. If they cache denials (DENY_CACHE_MAX_AGE, ' +
       'LOCAL_CACHE_SIZE_IN_BYTES), they may deny requests until the cached denials expire.',

@@ -19,7 +19,7 @@ export interface QuestionContext {
     readonly holds: HoldBook;
     readonly timeoutMicros: number;
     /** Tells other processes about filled buckets, see {@link Store.announceFilled}. */
-    announceFilled(keys: readonly string[]): Promise<StorageError | undefined>;
+    announceFilled(): Promise<StorageError | undefined>;
   };
   readonly clock: Clock;
   readonly answers: AnswerOptions;

@@ -1,14 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import type { BucketStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import { Signal } from '../../runtime/signal.js';
 import { DenyCache } from '../../storage/deny-cache.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';
-import { Announcements } from '../../storage/redis/announcements.js';
 import type { ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
 import { RedisHoldBook } from '../../storage/redis/redis-hold-book.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
-import { SharedSecret } from '../../storage/redis/shared-secret.js';
+import { SharedText } from '../../storage/redis/shared-text.js';
 import { isPerSecond, ShardedStore } from '../../storage/sharded/sharded-store.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
@@ -16,6 +16,10 @@ import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 import { failUnlessReached, followPools, openPool, type RedisPool } from './redis-pool.js';
 import { memoryStore, NO_DENY_CACHE, type Store } from './store.js';
+
+/** Times between two reads of texts that processes share through Redis, in milliseconds. */
+const ANNOUNCEMENT_READ_MS = 500;
+const SECRET_READ_MS = 5000;
 
 /**
  * Opens the Redis stores that the settings specify: one, or two with REDIS_PERSECOND. They connect in the background.
@@ -51,8 +55,15 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const denials = denyCache(settings, store, clock);
   const up = (): boolean => pools.every((pool) => pool.store.connected);
   const { keyPrefix } = mainOptions;
-  const announcements = new Announcements({ redis: main.store, keyPrefix, denials });
-  let secret: SharedSecret | undefined;
+  const shared = { redis: main.store, keyPrefix };
+  // Each process that caches denials drops all of them when an operator has filled a bucket.
+  const announcement = new SharedText({
+    ...shared,
+    name: 'announcements',
+    readMs: ANNOUNCEMENT_READ_MS,
+    onChange: denials && (() => denials.clear()),
+  });
+  let secret: SharedText | undefined;
   const holds = new RedisHoldBook(
     (bucket) => (second !== undefined && isPerSecond(bucket) ? second : main).store,
     keyPrefix,
@@ -70,9 +81,16 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     buckets: denials ?? store,
     local,
     holds,
-    announceFilled: (keys) => announcements.announce(keys),
+    announceFilled: () => {
+      denials?.clear();
+      // Earlier versions expect an identifier and keys in each line; `null` means all buckets.
+      return announcement.write(`${randomBytes(12).toString('base64url')} null\n`);
+    },
     shareSecret: (own, onShared) => {
-      secret = new SharedSecret({ redis: main.store, keyPrefix, own, onShared });
+      const onChange = (text: string): void => {
+        if (text !== '') onShared(text);
+      };
+      secret = new SharedText({ ...shared, name: 'secret', readMs: SECRET_READ_MS, initial: own, onChange });
     },
     timeoutMicros: store.timeoutMicros,
     up,
@@ -89,7 +107,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     onGivenUp: givenUp.add,
     close: async () => {
       stopWaiting();
-      announcements.close();
+      announcement.close();
       secret?.close();
       await local.close();
       await store.close();

@@ -27,10 +27,10 @@ export interface Store {
   /** Whether the store can decide now; with a second Redis, whether both can. */
   up(): boolean;
   /**
-   * Tells all processes that share the store that an operator filled the buckets with these keys. Resolves with the
-   * error if they could not be told. Never rejects.
+   * Tells all processes that share the store that an operator filled buckets, so that they drop cached denials.
+   * Resolves with the error if they could not be told. Never rejects.
    */
-  announceFilled(keys: readonly string[]): Promise<StorageError | undefined>;
+  announceFilled(): Promise<StorageError | undefined>;
   /**
    * Shares a secret with all processes that have the same store: `own` returns the secret of this process, and
    * `onShared` receives the one to use.

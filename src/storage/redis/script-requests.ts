@@ -8,8 +8,6 @@ import { nodeFaultOf } from './node/faults.js';
 import type { RedisNode } from './node/redis-node.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 
-/** Maximum number of unanswered requests, so that a hung Redis does not accumulate requests. */
-export const MAX_PENDING_REQUESTS = 8;
 /** Minimum timeout: no decision waits for the reply, so it may take longer than a decision (REDIS_TIMEOUT). */
 const MIN_TIMEOUT_MS = 500;
 
@@ -38,7 +36,6 @@ export class ScriptRequests {
   readonly #timeoutMs: number;
   readonly #connection: () => RedisNode;
   readonly #clock: (() => number) | undefined;
-  #pending = 0;
 
   constructor(options: RedisStoreOptions, connection: () => RedisNode) {
     this.#name = options.address.redactedAddress;
@@ -52,15 +49,12 @@ export class ScriptRequests {
    * Redis's error, if Redis sent one. `asking`: sends ASKING first, for a slot that is migrating to this node.
    */
   async run(request: ScriptRequest, asking = false): Promise<ScriptReply> {
-    const { up, downReason } = this.#connection();
+    const { up, downReason, hasRoom } = this.#connection();
     if (!up) return new StorageError(downReason, `Redis ${this.#name} is unavailable`, { unsent: true });
-    if (this.#pending >= MAX_PENDING_REQUESTS)
+    if (!hasRoom)
       return new StorageError('overloaded', `Redis ${this.#name} has not answered the previous requests`);
-    this.#pending++;
-    const answer = this.#answer(request, asking);
-    void answer.then(() => this.#pending--);
     const late = () => new StorageError('timeout', `Redis ${this.#name} did not answer in time`);
-    return withTimeout(this.#timeoutMs, answer, late);
+    return withTimeout(this.#timeoutMs, this.#answer(request, asking), late);
   }
 
   async #answer({ script, key, args }: ScriptRequest, asking: boolean): Promise<ScriptReply> {

@@ -81,7 +81,7 @@ describe('reset', () => {
       },
     ]);
     expect(await left('tenant=acme')).toEqual([100]);
-    expect(bench.announced).toEqual(['1:d6:tenant4:acme']);
+    expect(bench.announced).toBe(1);
     expect(bench.counted).toEqual(['reset ok', 'show ok']);
   });
 
@@ -154,10 +154,10 @@ describe('grant', () => {
         for (const tokens of [1, 400, 5, 7, 2 ** 52]) {
           const dry = await change('grant', entries, { tokens, dry_run: true });
           expect(dry.dry_run).toBe(true);
-          expect(bench.announced).toEqual([]);
+          expect(bench.announced).toBe(0);
           const done = await change('grant', entries, { tokens });
           expect(dry.buckets).toEqual(done.buckets);
-          bench.announced.length = 0;
+          bench.announced = 0;
           bench.take(entries, hits);
         }
       }
@@ -186,7 +186,7 @@ test('a dry run changes nothing', async () => {
   const { buckets } = await change('reset', 'tenant=acme', { dry_run: true });
   expect(buckets).toMatchObject([{ before: { left: 40 }, now: { left: 100 } }]);
   expect(await left('tenant=acme')).toEqual([40]);
-  expect(bench.announced).toEqual([]);
+  expect(bench.announced).toBe(0);
   expect(bench.counted).toEqual(['reset dry_run', 'show ok']);
 });
 
@@ -226,13 +226,13 @@ test('reports that a change may have been made if the store did not answer', asy
     '503 the store failed (no answer within 20ms), so the result is unknown; check the bucket with weir ' +
       'bucket show [maybe done]',
   );
-  expect(bench.announced).toEqual(['1:d6:tenant4:acme']);
+  expect(bench.announced).toBe(1);
   // A failed dry run certainly had no effect.
   expect(await bench.refused({ ...question, dry_run: true })).toBe(
     '503 The store could not be read: no answer within 20ms.',
   );
   bench.broken = new StorageError('breaker_open', 'Redis failed 5 times');
   expect(await bench.refused(question)).toMatch(/so nothing was changed; try again$/);
-  expect(bench.announced).toHaveLength(1);
+  expect(bench.announced).toBe(1);
   expect(bench.logged.map(({ fields }) => fields['result'])).toEqual(['failed', 'failed', 'failed']);
 });

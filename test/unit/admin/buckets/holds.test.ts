@@ -344,7 +344,6 @@ descriptors:
       ['burst', 40, undefined],
       ['fixed', 20, undefined],
     ]);
-    expect(bench.announced.some((key) => key.endsWith('%1'))).toBe(false);
     bench.policies = policiesOf(open);
     expect((await levels('show')).map(([, now]) => now)).toEqual([6, 40, 40, 20]);
   });

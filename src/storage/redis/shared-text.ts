@@ -1,0 +1,72 @@
+import type { StorageError } from '../../limiter/bucket-store.js';
+import type { RedisBuckets } from './redis-buckets.js';
+import { DEFAULT_KEY_PREFIX } from './redis-key.js';
+
+/** Time until the next read if Redis is unavailable, in milliseconds. */
+const RETRY_MS = 500;
+// KEYS[1] is a string. ARGV[1] is a time, which these scripts do not need.
+const WRITE = "redis.call('SET', KEYS[1], ARGV[2]) return ''";
+/** Returns the text. If there is none, stores ARGV[2] unless it is ''. */
+const READ =
+  "if ARGV[2] ~= '' then redis.call('SET', KEYS[1], ARGV[2], 'NX') end " +
+  "return redis.call('MGET', KEYS[1])[1] or ''";
+
+/** Settings of {@link SharedText}. */
+export interface SharedTextOptions {
+  readonly redis: Pick<RedisBuckets, 'runScript' | 'connected'>;
+  /** Name of the text, which its key contains. */
+  readonly name: string;
+  /** Prefix of the key; default `weir:1:`. */
+  readonly keyPrefix?: string | undefined;
+  /** Time between two reads, in milliseconds. */
+  readonly readMs: number;
+  /** Returns the text that a read stores if Redis has none; '' stores none. */
+  readonly initial?: () => string;
+  /** Receives the text when it changes; '' if Redis has none. Without this function, the text is never read. */
+  readonly onChange?: ((text: string) => void) | undefined;
+}
+
+/** A text in one key of Redis, which all processes with this Redis read regularly. */
+export class SharedText {
+  readonly #options: SharedTextOptions;
+  readonly #key: string;
+  #text = '';
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: SharedTextOptions) {
+    this.#options = options;
+    this.#key = `${options.keyPrefix ?? DEFAULT_KEY_PREFIX}{${options.name}}`;
+    if (options.onChange !== undefined) this.#readAfter(0, options.onChange);
+  }
+
+  /** Replaces the text. Resolves with the error if other processes may not get it. Never rejects. */
+  async write(text: string): Promise<StorageError | undefined> {
+    const reply = await this.#run(WRITE, text);
+    return typeof reply === 'string' ? undefined : reply;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #run(script: string, text: string): Promise<string | StorageError> {
+    return this.#options.redis.runScript({ script, key: this.#key, args: [text] });
+  }
+
+  #readAfter(ms: number, onChange: (text: string) => void): void {
+    const timer = setTimeout(async () => {
+      const { redis, readMs, initial = () => '' } = this.#options;
+      const text = redis.connected ? await this.#run(READ, initial()) : undefined;
+      // close() may have been called in the meantime.
+      if (this.#timer !== timer) return;
+      const isRead = typeof text === 'string';
+      if (isRead && text !== this.#text) {
+        this.#text = text;
+        onChange(text);
+      }
+      this.#readAfter(isRead ? readMs : Math.min(readMs, RETRY_MS), onChange);
+    }, ms).unref();
+    this.#timer = timer;
+  }
+}
