@@ -71,7 +71,6 @@ import {
 import { MAX_CHARACTERS } from '../../src/shown-text.js';
 import { QUERIED_MASTERS } from '../../src/storage/redis/cluster/cluster-view.js';
 import { MAX_REDIRECTIONS } from '../../src/storage/redis/cluster/redirect.js';
-import { MAX_SERVERS } from '../../src/storage/redis/connection/named-servers.js';
 import { MAX_BULK_ITEMS_IN_FLIGHT, RESPONSIVE_MICROS } from '../../src/storage/redis/in-flight-calls.js';
 import { MAX_UNREAD_BYTES as MAX_UNREAD_REDIS_BYTES } from '../../src/storage/redis/node/connector.js';
 import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
@@ -194,7 +193,6 @@ export const BOUNDS = `
 | memory of decoded requests that wait for Redis, including canceled calls | ${size(MAX_STORE_WAITING_BYTES)} (\`weir_store_waiting_bytes\`), ${SHARED_FAIRLY}. ${size(SMALL_REQUEST_RESERVE_BYTES)} are reserved for requests of at most ${size(MAX_SMALL_REQUEST_BYTES)}. | OVER_LIMIT if a rule could deny the request, otherwise OK; \`on_store_failure\` if Redis is unavailable or has not answered for ${time(RESPONSIVE_MICROS / 1000)} |
 | a reply from Redis | only the expected number of integers, each from −2^53 to 2^53−1 | ${CONNECTION_ENDS}, and \`on_store_failure\` applies to the calls on this connection |
 | a number stored in Redis | 2^53−1 | weir treats the bucket as empty, or the window as used up |
-| Sentinels in an address; cluster nodes in an address | ${MAX_SERVERS}; ${MAX_SERVERS} | weir does not start |
 | cluster nodes that weir asks for the slot assignment | all configured nodes at startup; later ${QUERIED_MASTERS} masters, and if none of them answers, all configured nodes | weir runs one update of the slot assignment at a time; until the update ends, calls use the known assignment |
 | size of an incomplete reply from Redis or a Sentinel; duration of a query for cluster nodes | ${size(MAX_UNREAD_REDIS_BYTES)}; ${time(QUERY_MS)} | ${CONNECTION_ENDS}, and asks another server |
 | cluster nodes that one call tries in succession | ${MAX_REDIRECTIONS + 1}, within the call's deadline | \`on_store_failure\` applies |

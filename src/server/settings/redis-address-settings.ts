@@ -1,9 +1,9 @@
 import type { RedisLogin } from '../../storage/redis/connection/login.js';
-import { parseClusterUrl, parseSentinelUrl } from '../../storage/redis/connection/named-servers.js';
 import {
+  parseClusterUrl,
   parseRedisUrl,
+  parseSentinelUrl,
   type RedisAddress,
-  RedisUrlLoginError,
 } from '../../storage/redis/connection/redis-address.js';
 import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
@@ -49,15 +49,10 @@ export function readRedisAddress(
   login: RedisLogin = {},
 ): RedisAddress | RefusedSetting {
   try {
-    if (type === 'sentinel' || type === 'cluster') {
-      const parse = type === 'sentinel' ? parseSentinelUrl : parseClusterUrl;
-      return parse(url, { ...login, ...(tls ? { tls } : {}) });
-    }
-    return parseRedisUrl(url, {
-      ...login,
-      ...(tls ? { tls } : {}),
-      ...(socketType === '' ? {} : { socketType }),
-    });
+    const overrides = { ...login, tls: tls || undefined };
+    if (type === 'sentinel') return parseSentinelUrl(url, overrides);
+    if (type === 'cluster') return parseClusterUrl(url, overrides);
+    return parseRedisUrl(url, overrides, socketType || undefined);
   } catch (error) {
     const variables = [
       `${prefix}_URL`,
@@ -65,12 +60,6 @@ export function readRedisAddress(
       ...(socketType === '' || type !== 'single' ? [] : [`${prefix}_SOCKET_TYPE`]),
       ...(tls ? [`${prefix}_TLS`] : []),
     ];
-    const apart =
-      `, or remove the login from the URL and set ${prefix}_AUTH to the password or to user:password, ` +
-      'without encoding';
-    return {
-      variables,
-      sentence: `${(error as Error).message}${error instanceof RedisUrlLoginError ? apart : ''}`,
-    };
+    return { variables, sentence: (error as Error).message.replaceAll('REDIS_', `${prefix}_`) };
   }
 }

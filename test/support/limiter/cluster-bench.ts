@@ -1,5 +1,5 @@
 import type { ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
-import { parseClusterUrl } from '../../../src/storage/redis/connection/named-servers.js';
+import { parseClusterUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';

@@ -1,3 +1,11 @@
+import { shownStart } from '../../../runtime/shown-address.js';
+
+/** A host and its port; an IPv6 address without brackets. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** Address of a Redis: host and port, or the path of a Unix domain socket. */
 export type RedisEndpoint = HostPort | { readonly path: string };
 
@@ -31,106 +39,131 @@ export interface RedisAddress {
 export interface RedisAddressOverrides {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  readonly db?: number;
-  readonly tls?: boolean;
-  /**
-   * Type of the address (REDIS_SOCKET_TYPE): `unix` makes it a path, even if relative. Absent: derived from the
-   * address.
-   */
-  readonly socketType?: 'tcp' | 'unix';
+  readonly tls?: boolean | undefined;
 }
 
 const DEFAULT_PORT = 6379;
+const SENTINEL_PORT = 26379;
 const FORMS =
   'use host:port, [::1]:6379, the path of a socket, redis://user:password@host:port/db, rediss:// for ' +
   'TLS, or unix:///path?db=1';
-
-/** The user or password of a URL contains a reserved character. */
-export class RedisUrlLoginError extends Error {
-  override readonly name = 'RedisUrlLoginError';
-
-  constructor() {
-    super(
-      'Redis address: the user or the password contains a character with a special meaning in URLs; ' +
-        'percent-encode this character (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C)',
-    );
-  }
-}
-
+const CLUSTER_FORM = 'write <host:port of a node>,<host:port of another node>';
+const SENTINEL_FORM = 'write <name of the master>,<host:port of a Sentinel>,<host:port of another Sentinel>';
 /** Query parameters that a URL may have. */
 const PARAMETERS: readonly string[] = ['db', 'username', 'password'];
 
-type Parts = Omit<RedisAddress, 'redactedAddress' | 'tls' | 'db'> & { tls: boolean; db: number };
+type Parts = Omit<RedisAddress, 'redactedAddress'>;
 
 /**
  * Parses a Redis address: `host:port`, `host`, `[::1]:6379`, the path of a socket (which begins with `/` or `.`), or a
  * `redis://`, `rediss://` (TLS) or `unix://` URL. User and password of a URL are percent-decoded.
  *
- * Throws an Error with the problem, which never contains a password; a {@link RedisUrlLoginError} if the login is the
- * problem.
+ * `socketType` is the type of the address (REDIS_SOCKET_TYPE): `unix` makes it a path, even if relative. Without it,
+ * the address determines the type.
+ *
+ * Throws an Error with the problem, which never contains a password. Messages name the variables of the main Redis.
  */
-export function parseRedisUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
-  const { socketType, ...given } = overrides;
-  const parts = { ...parseAs(url.trim(), socketType), ...defined(given) };
-  if (parts.path !== undefined && parts.tls) {
-    throw new Error(
-      'Redis address: a Unix domain socket does not support TLS; disable TLS, or use rediss://host:port',
+export function parseRedisUrl(
+  url: string,
+  overrides: RedisAddressOverrides = {},
+  socketType?: 'tcp' | 'unix',
+): RedisAddress {
+  const parsed = parse(url.trim(), socketType === 'unix');
+  if (socketType === 'unix' && parsed.path === undefined) {
+    const scheme = parsed.tls ? 'rediss' : 'redis';
+    throw wrong(
+      `the socket type is unix, but a ${scheme}:// URL is not a Unix domain socket; ` +
+        'use the path of a socket, or set the socket type to tcp',
     );
   }
-  if (!Number.isSafeInteger(parts.db) || parts.db < 0) {
-    throw new Error('Redis address: the database must be a whole number of 0 or more');
+  if (socketType === 'tcp' && parsed.path !== undefined) {
+    throw wrong(
+      'the address is a Unix domain socket, but the socket type is tcp; use host:port, or set the socket type to unix',
+    );
   }
+  const parts = { ...parsed, ...defined(overrides) };
+  if (parts.path !== undefined && parts.tls)
+    throw wrong('a Unix domain socket does not support TLS; disable TLS, or use rediss://host:port');
   return { ...parts, redactedAddress: redacted(parts) };
 }
 
-function parseAs(url: string, socketType: 'tcp' | 'unix' | undefined): Parts {
-  const scheme = schemeOf(url);
-  if (socketType === 'unix') {
-    if (scheme !== undefined && scheme !== 'unix') {
-      throw new Error(
-        `Redis address: the socket type is unix, but a ${scheme}:// URL is not a Unix domain socket; ` +
-          'use the path of a socket, or set the socket type to tcp',
-      );
-    }
-    return scheme === undefined && url !== '' ? { path: url, tls: false, db: 0 } : parse(url);
-  }
-  const parts = parse(url);
-  if (socketType === 'tcp' && parts.path !== undefined) {
-    throw new Error(
-      'Redis address: the address is a Unix domain socket, but the socket type is tcp; use host:port, ' +
-        'or set the socket type to unix',
-    );
-  }
-  return parts;
+/**
+ * Parses REDIS_URL for REDIS_TYPE=CLUSTER, in the format of envoyproxy/ratelimit: addresses of some nodes, separated by
+ * commas, with the default port 6379. Login and TLS come from `overrides`, and the database is 0.
+ *
+ * Throws an Error with the problem and the correct format.
+ */
+export function parseClusterUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
+  refuseLogin(
+    url,
+    `a cluster address must not contain URLs or a login; ${CLUSTER_FORM}, and set REDIS_AUTH to the login`,
+  );
+  const cluster = url.split(',').map((text, i) => listed(text, `node number ${i + 1}`, DEFAULT_PORT));
+  const redactedAddress = `cluster ${cluster.map(endpointName).join(', ')}`;
+  return { tls: false, ...defined(overrides), cluster, db: 0, redactedAddress };
 }
 
-function schemeOf(url: string): string | undefined {
-  return /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase();
+/**
+ * Parses REDIS_URL for REDIS_TYPE=SENTINEL: the name of the master in the Sentinels, and their addresses, with the
+ * default port 26379.
+ */
+export function parseSentinelUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
+  refuseLogin(
+    url,
+    `a Sentinel address must not contain URLs or a login; ${SENTINEL_FORM}, and set REDIS_AUTH to the login for ` +
+      'Redis and REDIS_SENTINEL_AUTH to the login for the Sentinels',
+  );
+  const [name = '', ...rest] = url.split(',');
+  const masterName = name.trim();
+  if (masterName === '' || /[:\s/]/.test(masterName))
+    throw wrong(`a Sentinel address must begin with the name of the master; ${SENTINEL_FORM}`);
+  if (rest.length === 0)
+    throw wrong(`a Sentinel address must contain a Sentinel after the name of the master; ${SENTINEL_FORM}`);
+  const sentinels = rest.map((text, i) =>
+    listed(text, `Sentinel number ${i + 1} after the name of the master`, SENTINEL_PORT),
+  );
+  const redactedAddress = `${masterName} (Sentinels ${sentinels.map(endpointName).join(', ')})`;
+  return { tls: false, ...defined(overrides), sentinel: { masterName, sentinels }, db: 0, redactedAddress };
 }
 
-function parse(url: string): Parts {
-  if (url === '') throw new Error(`Redis address: the address is empty; ${FORMS}`);
-  if (/^(["']).*\1$/s.test(url))
-    throw new Error('Redis address: the address is in quotes; remove the quotes');
+/** Formats `host:port`, with an IPv6 address in brackets. */
+export function endpointName({ host, port }: HostPort): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function parse(url: string, isSocket: boolean): Parts {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase();
+  if (url === '') throw wrong(`the address is empty; ${FORMS}`);
+  if (isSocket && scheme === undefined) return { path: url, tls: false, db: 0 };
+  if (/^(["']).*\1$/s.test(url)) throw wrong('the address is in quotes; remove the quotes');
   if (url.includes('${')) {
-    throw new Error(
-      'Redis address: the address contains "${", so a variable was not substituted; correct the ' +
-        'substitution, or write the address itself',
+    throw wrong(
+      'the address contains "${", so a variable was not substituted; correct the substitution, or write the address ' +
+        'itself',
     );
   }
-  if (hasBrokenLogin(url)) throw new RedisUrlLoginError();
+  if (hasBrokenLogin(url)) {
+    throw wrong(
+      'the user or the password contains a character with a special meaning in URLs; percent-encode this character ' +
+        '(/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C), or remove the login from the URL and set REDIS_AUTH ' +
+        'to the password or to user:password, without encoding',
+    );
+  }
   if (url.includes(',')) {
-    throw new Error(
-      'Redis address: the value contains several addresses; for a Redis Cluster, set the type to ' +
-        'CLUSTER. For Sentinels, set the type to SENTINEL, and begin the value with the name of the master',
+    throw wrong(
+      'the value contains several addresses; for a Redis Cluster, set the type to CLUSTER. For Sentinels, set the ' +
+        'type to SENTINEL, and begin the value with the name of the master',
     );
   }
   if (url.startsWith('/') || url.startsWith('.')) return { path: url, tls: false, db: 0 };
-  const scheme = schemeOf(url);
-  if (scheme === undefined) return parseHostPort(url);
-  if (scheme === 'unix') return parseUnix(url);
-  if (scheme === 'redis' || scheme === 'rediss') return parseTcp(url, scheme === 'rediss');
-  throw new Error(`Redis address: unknown scheme ${JSON.stringify(`${scheme}://`)}; ${FORMS}`);
+  if (scheme === 'unix' || scheme === 'redis' || scheme === 'rediss') return parseUrl(url, scheme);
+  if (scheme !== undefined) throw wrong(`unknown scheme ${JSON.stringify(`${scheme}://`)}; ${FORMS}`);
+  const [plain] = /^[a-z0-9.-]+:\d{1,5}\/\d{1,3}$/i.exec(url) ?? [];
+  if (plain !== undefined) throw wrong(`only a URL can contain a database; write redis://${plain}`);
+  const found = readHostPort(url, DEFAULT_PORT);
+  // An address that cannot be parsed may contain a password, so the error does not repeat it.
+  if (found === undefined) throw wrong(`the address is invalid; ${FORMS}`);
+  return { ...found, tls: false, db: 0 };
 }
 
 /**
@@ -146,144 +179,91 @@ function hasBrokenLogin(url: string): boolean {
   return login.includes(',') || (query.includes('@') && !/^(?:[^:]*|\[.*\])(?::\d+)?$/.test(authority));
 }
 
-/** A host and its port; an IPv6 address without brackets. */
-export interface HostPort {
-  readonly host: string;
-  readonly port: number;
-}
-
-/**
- * Parses `host:port` or `[::1]:6379`; `defaultPort` applies without a port. Returns undefined for anything else. Throws
- * an Error that names the valid ports.
- */
-export function readHostPort(text: string, defaultPort = DEFAULT_PORT): HostPort | undefined {
-  const match = /^(?:\[([0-9a-f:.%]+)\]|([^\s:@/?#[\]]+))(?::(\d+))?$/i.exec(text);
-  const host = match?.[1] ?? match?.[2];
-  return host === undefined ? undefined : { host, port: parsePort(match?.[3], defaultPort) };
-}
-
-/** Formats `host:port`, with an IPv6 address in brackets. */
-export function endpointName({ host, port }: HostPort): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-function parseHostPort(text: string): Parts {
-  const found = readHostPort(text);
-  if (found === undefined) {
-    const [plain] = /^[a-z0-9.-]+:\d{1,5}\/\d{1,3}$/i.exec(text) ?? [];
-    if (plain !== undefined) {
-      throw new Error(`Redis address: only a URL can contain a database; write redis://${plain}`);
-    }
-    // An address that cannot be parsed may contain a password, so the error does not repeat it.
-    throw new Error(`Redis address: the address is invalid; ${FORMS}`);
-  }
-  return { ...found, tls: false, db: 0 };
-}
-
-function parseUnix(url: string): Parts {
-  const rest = url.slice('unix://'.length);
-  const query = rest.indexOf('?');
-  const before = query < 0 ? rest : rest.slice(0, query);
-  const at = before.lastIndexOf('@');
-  const path = decode(before.slice(at + 1), 'the path');
-  if (path === '') throw new Error('Redis address: unix:// requires a path; write unix:///path/of/socket');
-  const params = new URLSearchParams(query < 0 ? '' : rest.slice(query + 1));
-  const user = at < 0 ? '' : before.slice(0, at);
-  const colon = user.indexOf(':');
+function parseUrl(url: string, scheme: 'unix' | 'redis' | 'rediss'): Parts {
+  const isSocket = scheme === 'unix';
+  if (isSocket && !/^unix:\/\/(?:[^/?]*@)?\/./i.test(url))
+    throw wrong('unix:// requires a path; write unix:///path/of/socket');
+  // Only a URL with a host may contain a login.
+  const text = isSocket ? url.replace(/^unix:\/\/([^/?]*@)?/i, 'redis://$1socket') : url;
+  if (!URL.canParse(text)) throw wrong(`the address is not a valid URL; ${FORMS}`);
+  const { hostname, port, pathname, username, password, searchParams } = new URL(text);
+  if (hostname === '') throw wrong(`the host is missing; ${FORMS}`);
+  const path = isSocket ? '' : pathname.slice(1);
   return {
-    path,
-    tls: false,
-    db: database(undefined, params),
-    ...queryLogin(params),
-    ...credentials(colon < 0 ? user : user.slice(0, colon), colon < 0 ? '' : user.slice(colon + 1)),
+    ...(isSocket
+      ? { path: decode(pathname, 'the path') }
+      : {
+          host: decode(hostname.replace(/^\[(.*)\]$/, '$1'), 'the host'),
+          port: readPort(port, DEFAULT_PORT),
+        }),
+    tls: scheme === 'rediss',
+    db: readDatabase(path, searchParams),
+    ...login(searchParams.get('username') ?? '', searchParams.get('password') ?? ''),
+    // A login before the host takes precedence.
+    ...login(decode(username, 'the user'), decode(password, 'the password')),
   };
 }
 
-function parseTcp(url: string, tls: boolean): Parts {
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch {
-    throw new Error(`Redis address: the address is not a valid URL; ${FORMS}`);
-  }
-  if (parsed.hostname === '') throw new Error(`Redis address: the host is missing; ${FORMS}`);
-  const db = parsed.pathname.replace(/^\//, '');
-  return {
-    host: decode(parsed.hostname.replace(/^\[(.*)\]$/, '$1'), 'the host'),
-    port: parsePort(parsed.port === '' ? undefined : parsed.port),
-    tls,
-    db: database(db === '' ? undefined : db, parsed.searchParams),
-    ...queryLogin(parsed.searchParams),
-    ...credentials(parsed.username, parsed.password),
-  };
+function login(username: string, password: string): { username?: string; password?: string } {
+  return { ...(username === '' ? {} : { username }), ...(password === '' ? {} : { password }) };
 }
 
-/** Parses a port; `defaultPort` applies to an empty string. Throws an Error that names the valid ports. */
-function parsePort(text: string | undefined, defaultPort = DEFAULT_PORT): number {
-  if (text === undefined) return defaultPort;
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1 || value > 65535) {
-    throw new Error('Redis address: the port must be from 1 to 65535');
-  }
-  return value;
-}
-
-function database(path: string | undefined, params: URLSearchParams): number {
+function readDatabase(path: string, params: URLSearchParams): number {
   for (const name of params.keys()) {
-    if (!PARAMETERS.includes(name)) {
-      throw new Error(
-        `Redis address: unknown parameter ${shownName(name, params)}; the known parameters are ` +
-          `${PARAMETERS.join(', ')}`,
-      );
-    }
+    if (PARAMETERS.includes(name)) continue;
+    // The name may be part of a password that is not percent-encoded.
+    const shown = /@|%40/.test(params.toString()) ? 'after the "?"' : JSON.stringify(name.slice(0, 40));
+    throw wrong(`unknown parameter ${shown}; the known parameters are ${PARAMETERS.join(', ')}`);
   }
-  const text = params.get('db') ?? path ?? '0';
-  if (!/^\d{1,9}$/.test(text)) {
-    throw new Error('Redis address: the database must be a whole number, as in redis://host:6379/1');
-  }
+  const text = params.get('db') ?? (path || '0');
+  if (!/^\d{1,9}$/.test(text)) throw wrong('the database must be a whole number, as in redis://host:6379/1');
   return Number(text);
 }
 
-/** Returns the name of a parameter for errors, unless it may be part of a password that is not percent-encoded. */
-function shownName(name: string, params: URLSearchParams): string {
-  return /@|%40/.test(params.toString()) ? 'after the "?"' : JSON.stringify(name.slice(0, 40));
+/** Parses `host:port` or `[::1]:6379`. Returns undefined for anything else. */
+function readHostPort(text: string, defaultPort: number): HostPort | undefined {
+  const match = /^(?:\[([0-9a-f:.%]+)\]|([^\s:@/?#[\]]+))(?::(\d+))?$/i.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  return host === undefined ? undefined : { host, port: readPort(match?.[3] ?? '', defaultPort) };
 }
 
-function credentials(user: string, password: string): { username?: string; password?: string } {
-  const username = decode(user, 'the user');
-  const secret = decode(password, 'the password');
-  return {
-    ...(username === '' ? {} : { username }),
-    ...(secret === '' ? {} : { password: secret }),
-  };
+function readPort(text: string, defaultPort: number): number {
+  if (text === '') return defaultPort;
+  const port = Number(text);
+  if (port < 1 || port > 65535) throw wrong('the port must be from 1 to 65535');
+  return port;
 }
 
-/** Returns the login of `redis://host?username=u&password=p`; a login before the host takes precedence. */
-function queryLogin(params: URLSearchParams): { username?: string; password?: string } {
-  const username = params.get('username') ?? '';
-  const password = params.get('password') ?? '';
-  return {
-    ...(username === '' ? {} : { username }),
-    ...(password === '' ? {} : { password }),
-  };
+/** Parses one of the servers in a list. */
+function listed(text: string, name: string, defaultPort: number): HostPort {
+  const server = readHostPort(text.trim(), defaultPort);
+  if (server !== undefined) return server;
+  const shown = JSON.stringify(shownStart(text.trim(), 100));
+  throw wrong(`${shown}, ${name}, is not a valid address; write host:port, or [::1]:${defaultPort}`);
+}
+
+function refuseLogin(url: string, why: string): void {
+  if (url.includes('://') || url.includes('@')) throw wrong(`${why}; for TLS, set REDIS_TLS=true`);
 }
 
 function decode(text: string, what: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Error(`Redis address: ${what} has a "%" that is not followed by two hex digits; write %25`);
+    throw wrong(`${what} has a "%" that is not followed by two hex digits; write %25`);
   }
 }
 
-function redacted(parts: Parts): string {
-  const db = parts.db === 0 ? '' : String(parts.db);
-  if (parts.path !== undefined) return `unix://${parts.path}${db === '' ? '' : `?db=${db}`}`;
-  const { host = '', port = DEFAULT_PORT } = parts;
-  return `${parts.tls ? 'rediss' : 'redis'}://${endpointName({ host, port })}${db === '' ? '' : `/${db}`}`;
+function redacted({ path, host = '', port = DEFAULT_PORT, tls, db }: Parts): string {
+  if (path !== undefined) return `unix://${path}${db === 0 ? '' : `?db=${db}`}`;
+  return `${tls ? 'rediss' : 'redis'}://${endpointName({ host, port })}${db === 0 ? '' : `/${db}`}`;
 }
 
-function defined<T extends object>(overrides: T): Partial<T> {
+function defined<T extends object>(overrides: T): { [Key in keyof T]?: NonNullable<T[Key]> } {
   const entries = Object.entries(overrides).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as Partial<T>;
+  return Object.fromEntries(entries) as { [Key in keyof T]?: NonNullable<T[Key]> };
+}
+
+function wrong(what: string): Error {
+  return new Error(`Redis address: ${what}`);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseRedisUrl } from '../../../../src/storage/redis/connection/redis-address.js';
+import { parseRedisUrl, parseSentinelUrl } from '../../../../src/storage/redis/connection/redis-address.js';
 
 describe('parseRedisUrl reads', () => {
   test.each([
@@ -37,7 +37,7 @@ describe('parseRedisUrl reads', () => {
     ['redis:6380', 'tcp', { host: 'redis', port: 6380 }],
     ['redis://u:p@redis:6380', 'tcp', { host: 'redis', port: 6380, username: 'u', password: 'p' }],
   ] as const)('%s as %s', (url, socketType, expected) => {
-    expect(parseRedisUrl(url, { socketType })).toMatchObject(expected);
+    expect(parseRedisUrl(url, {}, socketType)).toMatchObject(expected);
   });
 
   test('user and password as parameters, unless the URL has a login before the host', () => {
@@ -54,12 +54,13 @@ describe('parseRedisUrl reads', () => {
   });
 
   test('settings in addition to the URL', () => {
-    const overrides = { password: 'b', username: 'u', db: 2, tls: true };
+    const overrides = { password: 'b', username: 'u', tls: true };
     expect(parseRedisUrl('redis://:a@h:1/1', overrides)).toEqual({
       ...overrides,
       host: 'h',
       port: 1,
-      redactedAddress: 'rediss://h:1/2',
+      db: 1,
+      redactedAddress: 'rediss://h:1/1',
     });
   });
 });
@@ -86,6 +87,8 @@ describe('parseRedisUrl refuses', () => {
     ['redis://:secret%zz@h', /"%"/],
     ['a:1,b:2', /the value contains several addresses; for a Redis Cluster/],
     ['unix://', /requires a path/],
+    ['unix://run/r.sock', /requires a path/],
+    ['unix://u:secret#x@/run/r.sock', /not a valid URL/],
     ['::1', /\[::1\]/],
   ])('%s', (url, message) => {
     expect(() => parseRedisUrl(url)).toThrow(message);
@@ -106,10 +109,52 @@ describe('parseRedisUrl refuses', () => {
     ['unix:///run/r.sock', 'tcp', /is a Unix domain socket/],
     ['', 'unix', /empty/],
   ] as const)('%s as %s', (url, socketType, message) => {
-    expect(() => parseRedisUrl(url, { socketType })).toThrow(message);
+    expect(() => parseRedisUrl(url, {}, socketType)).toThrow(message);
   });
 
   test('TLS on a socket', () => {
     expect(() => parseRedisUrl('/run/r.sock', { tls: true })).toThrow(/does not support TLS/);
+  });
+});
+
+describe('REDIS_URL with REDIS_TYPE=SENTINEL', () => {
+  test('contains the name of the master and the addresses of the Sentinels', () => {
+    expect(parseSentinelUrl(' mymaster, a:1 ,b,[::1]:3 ', { password: 'p', tls: true })).toEqual({
+      sentinel: {
+        masterName: 'mymaster',
+        sentinels: [
+          { host: 'a', port: 1 },
+          { host: 'b', port: 26379 },
+          { host: '::1', port: 3 },
+        ],
+      },
+      tls: true,
+      password: 'p',
+      db: 0,
+      redactedAddress: 'mymaster (Sentinels a:1, b:26379, [::1]:3)',
+    });
+  });
+
+  test.each([
+    ['mymaster', /a Sentinel address must contain a Sentinel after the name/],
+    ['a:26379,b:26379', /must begin with the name of the master/],
+    [',b:26379', /must begin with the name of the master/],
+    ['mymaster,', /number 1 after the name of the master, is not a valid address/],
+    ['mymaster,a:1,b c', /"b c", Sentinel number 2/],
+    ['mymaster,a:0', /the port must be from 1 to 65535/],
+    ['mymaster,a:x', /is not a valid address/],
+    ['mymaster,redis://a:1', /must not contain URLs/],
+    [
+      'mymaster,:pw@a:1',
+      /and set REDIS_AUTH to the login for Redis and REDIS_SENTINEL_AUTH to the login for the Sentinels/,
+    ],
+  ])('%j is refused', (url, says) => {
+    expect(() => parseSentinelUrl(url)).toThrow(says);
+  });
+
+  test('an error does not quote an address that may contain a password', () => {
+    expect(() => parseSentinelUrl('mymaster,:s3cret@a:1')).toThrow(
+      expect.not.stringContaining('s3cret') as never,
+    );
   });
 });
