@@ -1,5 +1,9 @@
-import type { LoginListeners, LoginSource } from '../storage/redis/connection/login.js';
-import { parseLogin, type RedisLogin } from '../storage/redis/connection/login.js';
+import {
+  type LoginListeners,
+  type LoginSource,
+  parseLogin,
+  type RedisLogin,
+} from '../storage/redis/connection/login.js';
 import { FileChanges } from './file-changes.js';
 
 /** Maximum size of the file, in bytes. */
@@ -10,7 +14,7 @@ export class LoginFile implements LoginSource {
   readonly #variable: string;
   readonly #file: string;
   readonly #changes: FileChanges;
-  #listeners: LoginListeners | undefined;
+  readonly #listeners = new Set<LoginListeners>();
   #login: RedisLogin;
 
   /**
@@ -22,6 +26,7 @@ export class LoginFile implements LoginSource {
     this.#file = file;
     this.#changes = new FileChanges([{ variable, path: file, maxBytes: MAX_LOGIN_FILE_BYTES }]);
     this.#login = readLogin(this.#changes.readNow());
+    this.#changes.follow((read) => this.#onFilesRead(read));
   }
 
   async login(): Promise<RedisLogin> {
@@ -29,9 +34,9 @@ export class LoginFile implements LoginSource {
     return this.#login;
   }
 
-  follow(listeners: LoginListeners): void {
-    this.#listeners = listeners;
-    this.#changes.follow((read) => this.#onFilesRead(read));
+  follow(listeners: LoginListeners): () => void {
+    this.#listeners.add(listeners);
+    return () => this.#listeners.delete(listeners);
   }
 
   close(): void {
@@ -41,6 +46,7 @@ export class LoginFile implements LoginSource {
   /** Reports a changed login. If the file cannot be read, the previous login stays in use. */
   #onFilesRead(contents: readonly Buffer[] | Error): void {
     const { username, password } = this.#login;
+    const [first] = this.#listeners;
     const read = contents instanceof Error ? contents : readLogin(contents);
     // Programs that write the file in place truncate it first.
     const isEmpty = !(read instanceof Error) && read.password === undefined && password !== undefined;
@@ -48,13 +54,13 @@ export class LoginFile implements LoginSource {
       const why = isEmpty
         ? `${this.#variable}: ${this.#file} is empty; write the password into the file`
         : (read as Error).message;
-      this.#listeners?.failed(`${why}; the previous login stays in use`);
+      first?.failed(`${why}; the previous login stays in use`);
       return;
     }
-    this.#listeners?.failed(undefined);
+    first?.failed(undefined);
     if (read.username === username && read.password === password) return;
     this.#login = read;
-    this.#listeners?.renewed(read);
+    for (const { renewed } of this.#listeners) renewed(read);
   }
 }
 

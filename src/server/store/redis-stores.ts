@@ -111,6 +111,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
       secret?.close();
       await local.close();
       await store.close();
+      for (const options of [mainOptions, secondOptions]) options?.login?.close();
     },
   };
 }

@@ -1,9 +1,8 @@
 import { type ClusterView, newestView, queryNode } from './cluster/cluster-view.js';
-import { fixedLogin } from './connection/login.js';
-import { endpointName, type SentinelAddress } from './connection/redis-address.js';
+import { endpointName } from './connection/redis-address.js';
 import { nodeFaultText } from './node/faults.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
-import { optionsOf, withRedis } from './with-redis.js';
+import { optionsOf, shownServer, withRedis } from './with-redis.js';
 
 /** Finds the server of a bucket once, without using any bucket. */
 export class RedisLookup {
@@ -35,7 +34,9 @@ export class RedisLookup {
         throw new Error(`no node of the Redis Cluster serves slot ${slot}`);
       }
       if (sentinel === undefined) return redactedAddress;
-      this.#master ??= this.#queryMaster(sentinel);
+      this.#master ??= withRedis(this.#options, this.#closing.signal, async ({ stream }) =>
+        shownServer(address, stream),
+      );
       return await this.#master;
     } catch (error) {
       const why = nodeFaultText((error as Error).message, prefix ?? 'REDIS');
@@ -47,25 +48,5 @@ export class RedisLookup {
   close(): void {
     this.#closing.abort();
     this.#options.login?.close();
-  }
-
-  /** Asks one Sentinel after the other for the master. */
-  async #queryMaster({ masterName, sentinels }: SentinelAddress): Promise<string> {
-    const { sentinelLogin = {}, address } = this.#options;
-    let reason = 'no Sentinel knows this master';
-    for (const sentinel of sentinels) {
-      const options = { ...optionsOf(this.#options, sentinel), login: fixedLogin(sentinelLogin) };
-      try {
-        const master = await withRedis(options, this.#closing.signal, (redis) =>
-          redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName),
-        );
-        if (!Array.isArray(master)) continue;
-        const server = endpointName({ host: String(master[0]), port: Number(master[1]) });
-        return `${address.tls ? 'rediss' : 'redis'}://${server} (master ${masterName})`;
-      } catch (error) {
-        reason = (error as Error).message;
-      }
-    }
-    throw new Error(`All sentinels are unreachable: ${reason}`);
   }
 }

@@ -1,11 +1,11 @@
+import type { Socket } from 'node:net';
 import { Redis, ReplyError } from '../../ioredis.js';
 import { networkMessage } from '../../network-message.js';
 import { authenticate, withoutArguments } from '../../redis-auth.js';
 import { ignore } from '../../runtime/ignore.js';
 import { StallTolerantTimer } from '../../runtime/stall-tolerant-timer.js';
 import type { RedisServerOptions } from './connection/connection-options.js';
-import { fixedLogin } from './connection/login.js';
-import { endpointName, type HostPort } from './connection/redis-address.js';
+import { endpointName, type HostPort, type RedisAddress } from './connection/redis-address.js';
 import { RedisReplyError } from './connection/redis-error.js';
 import { redisOptions } from './node/redis-options.js';
 
@@ -39,7 +39,7 @@ export async function withRedis<T>(
   try {
     signal.throwIfAborted();
     await redis.connect();
-    const { username, password } = await (options.login ?? fixedLogin(options.address)).login();
+    const { username, password } = (await options.login?.login()) ?? options.address;
     if (password !== undefined) await authenticate((args) => redis.call('AUTH', ...args), username, password);
     return await use(redis);
   } catch (error) {
@@ -51,6 +51,16 @@ export async function withRedis<T>(
     deadline.stop();
     end('the query has ended');
   }
+}
+
+/** Returns the server of a connection for the log. With Sentinels, it is the current master. */
+export function shownServer(
+  { sentinel, redactedAddress, tls }: RedisAddress,
+  stream: Redis['stream'] | undefined,
+): string {
+  const { remoteAddress: host, remotePort: port } = (stream ?? {}) as Partial<Socket>;
+  if (sentinel === undefined || host === undefined || port === undefined) return redactedAddress;
+  return `${tls ? 'rediss' : 'redis'}://${endpointName({ host, port })} (master ${sentinel.masterName})`;
 }
 
 /** Returns the options of one of the servers that REDIS_URL lists, or of a node that they announce. */

@@ -1,6 +1,7 @@
 import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { ClusterStore, type ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
+import type { LoginSource } from '../../../src/storage/redis/connection/login.js';
 import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
@@ -16,9 +17,11 @@ export class SingleRedisStore extends RedisStore implements BucketStore {
   readonly reached = new Promise<void>((resolve) => this.onUp(resolve));
   everReached = false;
   readonly #store: ShardedStore;
+  readonly #login: LoginSource | undefined;
 
   constructor(options: RedisStoreOptions) {
     super(options);
+    this.#login = options.login;
     this.onUp(() => {
       this.everReached = true;
     });
@@ -28,15 +31,22 @@ export class SingleRedisStore extends RedisStore implements BucketStore {
   take(...asked: Parameters<BucketStore['take']>): ReturnType<BucketStore['take']> {
     return this.#store.take(...asked);
   }
+
+  override async close(): Promise<void> {
+    await super.close();
+    this.#login?.close();
+  }
 }
 
 /** A store on a single Redis Cluster. */
 export class SingleClusterStore extends ClusterStore implements BucketStore {
   everReached = false;
   readonly #store: ShardedStore;
+  readonly #login: LoginSource | undefined;
 
   constructor(options: Omit<ClusterStoreOptions, 'takeAgain'> & GiveBackListener) {
     super({ ...options, takeAgain: (...asked) => this.take(...asked) });
+    this.#login = options.login;
     this.onUp(() => {
       this.everReached = true;
     });
@@ -51,8 +61,9 @@ export class SingleClusterStore extends ClusterStore implements BucketStore {
     return this.#store.take(...asked);
   }
 
-  override close(): Promise<void> {
-    return this.#store.close();
+  override async close(): Promise<void> {
+    await this.#store.close();
+    this.#login?.close();
   }
 }
 

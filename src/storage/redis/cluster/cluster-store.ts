@@ -11,7 +11,6 @@ import { Signal } from '../../../runtime/signal.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
-import { fixedLogin, SharedLogin } from '../connection/login.js';
 import { ReconnectGrace } from '../connection/reconnect-grace.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { RedisReplyError } from '../connection/redis-error.js';
@@ -79,7 +78,6 @@ export class ClusterStore implements RedisBuckets, Shard {
   readonly #slots: BucketSlots;
   readonly #keys: RedisKeys;
   readonly #highestTime: HighestTime = { micros: 0 };
-  readonly #login: SharedLogin;
   readonly #poll: ClusterPoll;
   readonly #closing = new AbortController();
   readonly #nodes = new Map<string, ClusterNode>();
@@ -106,12 +104,10 @@ export class ClusterStore implements RedisBuckets, Shard {
   /** Connects in the background. Throws an Error if the TLS settings are invalid. */
   constructor(options: ClusterStoreOptions) {
     const { address, timeoutMicros } = options;
-    const login = options.login ?? fixedLogin(address);
-    this.#options = { ...options, login };
+    this.#options = options;
     this.#monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.#keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
     this.#slots = new BucketSlots(this.#keys);
-    this.#login = new SharedLogin(login);
     this.#poll = new ClusterPoll({
       seeds: address.cluster ?? [],
       query: (node) => this.#query(node),
@@ -208,7 +204,6 @@ export class ClusterStore implements RedisBuckets, Shard {
     this.#grace.end();
     this.#poll.close();
     await Promise.all([...this.#stores, ...this.#removed].map((store) => store.close()));
-    this.#login.close();
   }
 
   get #stores(): RedisStore[] {
@@ -291,7 +286,6 @@ export class ClusterStore implements RedisBuckets, Shard {
     const { observeFault } = this.#options;
     const store = new RedisStore({
       ...optionsOf(this.#options, endpoint),
-      login: this.#login.ofNode(),
       keys: this.#keys,
       highestTime: this.#highestTime,
       redirect: (batch, error) => this.#redirect(node, batch, error),

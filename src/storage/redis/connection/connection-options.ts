@@ -30,7 +30,7 @@ export interface RedisServerOptions {
   readonly address: RedisAddress;
   /** TLS settings, used with `address.tls`. */
   readonly tls?: RedisTlsOptions | undefined;
-  /** Source of the login, instead of `address`; closed with the connection. */
+  /** Source of the login, instead of `address`. */
   readonly login?: LoginSource | undefined;
   /** Login of the Sentinels themselves. */
   readonly sentinelLogin?: RedisLogin | undefined;

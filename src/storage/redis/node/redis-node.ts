@@ -15,10 +15,10 @@ import {
   type SendCommand,
 } from '../connection/connection-options.js';
 import { evictionWarning, expectMaster } from '../connection/expect-server.js';
-import { fixedLogin, type LoginSource, type RedisLogin } from '../connection/login.js';
+import type { RedisLogin } from '../connection/login.js';
 import { ReconnectGrace } from '../connection/reconnect-grace.js';
-import { endpointName } from '../connection/redis-address.js';
 import { IS_PROXY, RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
+import { shownServer } from '../with-redis.js';
 import { nodeFaultOf, nodeFaultText } from './faults.js';
 import { type OptionsOwner, redisOptions } from './redis-options.js';
 import { encodeCommand, ScriptCall } from './script-call.js';
@@ -54,7 +54,7 @@ const MOVED = 'the Sentinels announced another master';
 export class RedisNode {
   readonly #options: RedisServerOptions;
   readonly #events: RedisConnectionEvents;
-  readonly #login: LoginSource;
+  readonly #unfollowLogin: () => void;
   readonly #redis: Redis;
   readonly #breakerFailures: number;
   /** Consecutive failures of calls. A certain number of them opens the breaker, and a success of a probe closes it. */
@@ -101,7 +101,7 @@ export class RedisNode {
   constructor(options: RedisServerOptions, events: RedisConnectionEvents) {
     this.#options = options;
     this.#events = events;
-    const { address, login, startup, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
+    const { login, startup, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
     this.#breakerFailures = breakerFailures;
     this.#answerMs = Math.max(MIN_ANSWER_MS, timerMs(timeoutMicros));
     this.#startupPauses = new BackOff(startup ?? DEFAULT_RETRY);
@@ -112,11 +112,11 @@ export class RedisNode {
     });
     this.#redis.on('ready', () => this.#onOpened());
     this.#redis.on('end', () => this.#onStopped());
-    this.#login = login ?? fixedLogin(address);
-    this.#login.follow({
-      renewed: (renewed) => void this.#renew(renewed),
-      failed: (sentence) => this.#onLoginSource(sentence),
-    });
+    this.#unfollowLogin =
+      login?.follow({
+        renewed: (renewed) => void this.#renew(renewed),
+        failed: (sentence) => this.#onLoginSource(sentence),
+      }) ?? ignore;
     this.#grace.start(Math.max(RECONNECT_GRACE_MS, timerMs(timeoutMicros)));
     this.#connect();
   }
@@ -229,7 +229,7 @@ export class RedisNode {
     this.#grace.end();
     clearTimeout(this.#probeTimer);
     clearTimeout(this.#retryTimer);
-    this.#login.close();
+    this.#unfollowLogin();
     this.#redis.disconnect();
     this.#redis.stream?.destroy();
   }
@@ -331,7 +331,8 @@ export class RedisNode {
     clearTimeout(this.#probeTimer);
     try {
       if (this.#progress === 'connecting') {
-        const login = await this.#login.login();
+        const { address, login: source } = this.#options;
+        const login = (await source?.login()) ?? address;
         await this.#within(this.#greetingMs(), this.#greet(login));
         if (!isCurrent()) return;
         this.#progress = 'loggedIn';
@@ -499,17 +500,8 @@ export class RedisNode {
     return nodeFaultText(reason, this.#options.prefix ?? 'REDIS');
   }
 
-  /** The server for the log. With Sentinels, it is the master of the current connection. */
   get #name(): string {
-    const { sentinel, redactedAddress, tls } = this.#options.address;
-    const { remoteAddress, remotePort } = (this.#redis.stream ?? {}) as {
-      readonly remoteAddress?: string;
-      readonly remotePort?: number;
-    };
-    if (sentinel === undefined || remoteAddress === undefined || remotePort === undefined)
-      return redactedAddress;
-    const server = endpointName({ host: remoteAddress, port: remotePort });
-    return `${tls ? 'rediss' : 'redis'}://${server} (master ${sentinel.masterName})`;
+    return shownServer(this.#options.address, this.#redis.stream);
   }
 }
 
