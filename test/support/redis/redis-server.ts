@@ -35,6 +35,9 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
+/** With a title of its own, Redis overwrites the variable by which .ci/leftovers.mjs finds processes of a test run. */
+const KEEP_ENVIRONMENT = 'no';
+
 /** Starts a real redis-server on 127.0.0.1 without persistence; resolves when it answers. */
 export async function startRedis(options: StartRedisOptions = {}): Promise<RedisServer> {
   const binary = options.binary ?? toolPath('redis-server');
@@ -42,7 +45,7 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
   const folder = mkdtempSync(join(tmpdir(), 'weir-redis-'));
   const serverArgs = [
     ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder],
-    ...['--save', '', '--appendonly', 'no', '--daemonize', 'no'],
+    ...['--save', '', '--appendonly', 'no', '--daemonize', 'no', '--set-proc-title', KEEP_ENVIRONMENT],
     ...(options.args ?? []),
   ];
   const args =
@@ -85,6 +88,7 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
 /** Writes the configuration of a Sentinel, which the Sentinel rewrites later. Returns its path. */
 function writeSentinelConf(folder: string, port: number, lines: readonly string[]): string {
   const file = join(folder, 'sentinel.conf');
-  writeFileSync(file, [`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, ...lines, ''].join('\n'));
+  const first = [`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, `set-proc-title ${KEEP_ENVIRONMENT}`];
+  writeFileSync(file, [...first, ...lines, ''].join('\n'));
   return file;
 }
