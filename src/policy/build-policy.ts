@@ -6,6 +6,7 @@ import { childPosition, rootPosition, ruleNames, type TreePosition } from './nam
 import { PathPattern } from './paths/path-pattern.js';
 import type { PlanTable } from './plans/plan-table.js';
 import { PolicyNode } from './policy-node.js';
+import { PossibleDenial } from './possible-denial.js';
 import { isSecretKey } from './redact.js';
 import { namedRule, type Rule, type RuleSpec } from './rule.js';
 import { SharedParts } from './shared-parts.js';
@@ -40,6 +41,7 @@ export class TreeBuilder {
   private table = new Map<string, string>();
   private ruleStep: RuleStep | undefined;
   private plans: PlanTable | undefined;
+  private denial = new PossibleDenial(undefined);
 
   /** `secretKeys`: the entry keys with secret values, including those of other domains, which affect names. */
   constructor(head: DomainHead, secretKeys: ReadonlySet<string>) {
@@ -47,9 +49,10 @@ export class TreeBuilder {
     this.secretKeys = secretKeys;
   }
 
-  /** Sets the rows of `plans`. */
+  /** Sets the rows of `plans`, before the first node is added. */
   setPlans(plans: PlanTable): void {
     this.plans = plans;
+    this.denial = new PossibleDenial(plans);
   }
 
   /** Starts a table of `derive`; {@link addKeys} fills it. */
@@ -100,6 +103,7 @@ export class TreeBuilder {
       this.keys.add(fields.key);
     }
     this.nodes.push(node);
+    this.denial.add(node);
     for (const rule of rules) this.rules.push(rule);
   }
 
@@ -110,10 +114,10 @@ export class TreeBuilder {
 
   /** Returns the policy, after everything was added. Throws an Error without a node. */
   finish(): CompiledPolicy {
-    const { head, steps, rules, secretKeys, keys, plans } = this;
+    const { head, steps, rules, secretKeys, keys, plans, denial } = this;
     const [root] = this.nodes;
     if (root === undefined) throw new Error(`the domain ${head.domain} has no root node`);
-    return new CompiledPolicy({ head, steps, root, rules, secretKeys, keys, plans });
+    return new CompiledPolicy({ head, steps, root, rules, secretKeys, keys, plans, denial });
   }
 
   private nextPosition(parent: number, fields: NodeFields): TreePosition {

@@ -8,7 +8,7 @@ import type { PlanTable } from './plans/plan-table.js';
 import { PlannedNodes } from './plans/planned-nodes.js';
 import type { Algorithm, DomainPolicy, Match, UnmatchedMode } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
-import { PossibleDenial } from './possible-denial.js';
+import type { PossibleDenial } from './possible-denial.js';
 import { isSecretKey } from './redact.js';
 import {
   type DeniedResponse,
@@ -75,6 +75,7 @@ export interface PolicyParts {
   /** Entry keys of all nodes. */
   readonly keys: ReadonlySet<string>;
   readonly plans: PlanTable | undefined;
+  readonly denial: PossibleDenial;
 }
 
 /** A compiled policy. */
@@ -93,6 +94,7 @@ export class CompiledPolicy implements DomainPolicy {
   secretKeys: ReadonlySet<string>;
   /** The secret keys of this domain's `derive`. */
   readonly ownSecretKeys: ReadonlySet<string>;
+  readonly denial: PossibleDenial;
   readonly hasHolds: boolean;
   readonly hasSoftLimits: boolean;
   readonly hasSpills: boolean;
@@ -104,9 +106,8 @@ export class CompiledPolicy implements DomainPolicy {
   /** The entry keys that the tree matches. */
   readonly keys: ReadonlySet<string>;
   private bucketNames: BucketNames;
-  private allRulesDenial: PossibleDenial | undefined;
 
-  constructor({ head, steps, root, rules, secretKeys, keys, plans }: PolicyParts) {
+  constructor({ head, steps, root, rules, secretKeys, keys, plans, denial }: PolicyParts) {
     this.head = head;
     this.domain = head.domain;
     this.file = head.file;
@@ -129,12 +130,8 @@ export class CompiledPolicy implements DomainPolicy {
     this.steps = steps;
     this.root = root;
     this.plans = plans;
+    this.denial = denial;
     this.bucketNames = this.newBucketNames();
-  }
-
-  get denial(): PossibleDenial {
-    this.allRulesDenial ??= new PossibleDenial(this.root.withDescendants(), this.plans);
-    return this.allRulesDenial;
   }
 
   /**

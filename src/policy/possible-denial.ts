@@ -27,35 +27,36 @@ const ALWAYS = Number.NEGATIVE_INFINITY;
  * limits deny, too.
  */
 export class PossibleDenial {
+  private readonly plans: PossibleRows | undefined;
   /** Rules that no other one dominates: the higher the percentage, the later the start. */
-  private readonly deniers: readonly Denier[];
-  /** When a limit override at a node may deny for the first time. */
-  private readonly overridesActiveAtMicros: number;
+  private deniers: readonly Denier[] = [];
+  /** When a node is active for the first time. */
+  private nodesActiveAtMicros = Number.POSITIVE_INFINITY;
+  private hasRules = false;
+  private isEnforced = false;
 
-  constructor(nodes: Iterable<PossibleNode>, plans: PossibleRows | undefined) {
-    const soonest = new Map<number, number>();
-    let nodesActiveAt = Number.POSITIVE_INFINITY;
-    let hasRules = false;
-    let isEnforced = false;
-    for (const { phase, rules, hasCustomer } of nodes) {
-      nodesActiveAt = Math.min(nodesActiveAt, phase.activeAtMicros);
-      for (const [index, rule] of rules.entries()) {
-        hasRules = true;
-        if (rule.enforcePercent > 0) isEnforced = true;
-        const mayBeBlocked = hasCustomer && plans?.hasBlocked === true;
-        if (!canDeny(mayBeBlocked ? { ...rule, onOver: undefined } : rule)) continue;
-        const { enforcePercent } = rule;
-        const mayBeActivated = plans?.hasActive === true && isPlanned(rules, index);
-        const activeAt = mayBeActivated ? ALWAYS : rule.phase.activeAtMicros;
-        const known = soonest.get(enforcePercent) ?? Number.POSITIVE_INFINITY;
-        soonest.set(enforcePercent, Math.min(known, activeAt));
-      }
-      // No other node adds anything.
-      if (nodesActiveAt === ALWAYS && soonest.get(100) === ALWAYS) break;
+  constructor(plans: PossibleRows | undefined) {
+    this.plans = plans;
+  }
+
+  /** Adds a node of the domain. */
+  add({ phase, rules, hasCustomer }: PossibleNode): void {
+    this.nodesActiveAtMicros = Math.min(this.nodesActiveAtMicros, phase.activeAtMicros);
+    const mayBeBlocked = hasCustomer && this.plans?.hasBlocked === true;
+    for (const [index, rule] of rules.entries()) {
+      const { enforcePercent } = rule;
+      this.hasRules = true;
+      if (enforcePercent > 0) this.isEnforced = true;
+      if (!canDeny(mayBeBlocked ? { ...rule, onOver: undefined } : rule)) continue;
+      const mayBeActivated = this.plans?.hasActive === true && isPlanned(rules, index);
+      const activeAtMicros = mayBeActivated ? ALWAYS : rule.phase.activeAtMicros;
+      this.addDenier({ activeAtMicros, percent: enforcePercent });
     }
-    this.deniers = withoutDominated(soonest);
-    // A domain whose rules all have `enforce_percent: 0` only monitors.
-    this.overridesActiveAtMicros = hasRules && !isEnforced ? Number.POSITIVE_INFINITY : nodesActiveAt;
+  }
+
+  private addDenier(denier: Denier): void {
+    if (this.deniers.some((other) => dominates(other, denier))) return;
+    this.deniers = [...this.deniers.filter((other) => !dominates(denier, other)), denier];
   }
 
   /**
@@ -63,7 +64,9 @@ export class PossibleDenial {
    * the domain enforces any of its rules.
    */
   overrideMayDeny(wallMicros: number): boolean {
-    return wallMicros >= this.overridesActiveAtMicros;
+    // A domain whose rules all have `enforce_percent: 0` only monitors.
+    const onlyMonitors = this.hasRules && !this.isEnforced;
+    return !onlyMonitors && wallMicros >= this.nodesActiveAtMicros;
   }
 
   /**
@@ -79,11 +82,6 @@ export class PossibleDenial {
   }
 }
 
-function withoutDominated(soonest: ReadonlyMap<number, number>): readonly Denier[] {
-  const kept: Denier[] = [];
-  for (const [percent, activeAtMicros] of [...soonest].sort(([one], [other]) => other - one)) {
-    const last = kept.at(-1);
-    if (last === undefined || activeAtMicros < last.activeAtMicros) kept.push({ activeAtMicros, percent });
-  }
-  return kept;
+function dominates(one: Denier, other: Denier): boolean {
+  return one.percent >= other.percent && one.activeAtMicros <= other.activeAtMicros;
 }

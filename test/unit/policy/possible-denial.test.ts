@@ -19,7 +19,9 @@ function mayDeny(
   hasCustomer = true,
 ): boolean {
   const node = { rules, phase: fixedPhase('active'), hasCustomer };
-  return new PossibleDenial([node], plans).mayDeny(wallMicros, () => drawn);
+  const denial = new PossibleDenial(plans);
+  denial.add(node);
+  return denial.mayDeny(wallMicros, () => drawn);
 }
 
 test.each([
