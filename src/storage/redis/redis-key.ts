@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { slotOfKey } from './cluster/slot-keys.js';
 
 /** The parts of a Redis key; see TakeItem. */
 export interface KeyParts {
@@ -39,6 +40,12 @@ interface BucketKeys {
   freed: string | undefined;
 }
 
+/** The hash tag of a tenant, and its slot in a Redis Cluster once it is needed. */
+interface Tenant {
+  readonly tag: string;
+  slot: number | undefined;
+}
+
 /** Computes {@link redisKey} with one prefix, and caches the keys of recent buckets and tenants. Uses at most 40 MB. */
 export class RedisKeys {
   /**
@@ -51,7 +58,7 @@ export class RedisKeys {
   };
   private readonly prefix: string;
   private readonly keys = new Map<string, BucketKeys>();
-  private readonly tags = new Map<string, string>();
+  private readonly tenants = new Map<string, Tenant>();
 
   constructor(prefix: string) {
     this.prefix = prefix;
@@ -80,7 +87,7 @@ export class RedisKeys {
     const known = isCached ? this.keys.get(key) : undefined;
     if (known !== undefined) return known;
     const own = isCached
-      ? `${this.prefix}{${this.tagOf(key.slice(0, tagLength))}}${key}`
+      ? `${this.prefix}{${this.tenantOf(key.slice(0, tagLength)).tag}}${key}`
       : redisKey(parts, this.prefix);
     const keys: BucketKeys = { own, reserved: undefined, freed: undefined };
     if (!isCached) return keys;
@@ -89,15 +96,25 @@ export class RedisKeys {
     return keys;
   }
 
-  /** Returns the hash tag of a tenant; `text` is its domain and first entry. */
-  tagOf(text: string): string {
-    let tag = this.tags.get(text);
-    if (tag === undefined) {
-      tag = tagOf(text);
-      if (this.tags.size >= MAX_CACHED_KEYS) this.tags.clear();
-      this.tags.set(text, tag);
+  /** Returns the slot of a bucket in a Redis Cluster. All buckets of a tenant share a slot. */
+  slotOf({ key, tagLength }: KeyParts): number {
+    const text = key.slice(0, tagLength);
+    // A part of a long key would keep the whole key in memory.
+    if (key.length > MAX_CACHED_KEY_UNITS) return slotOfKey(tagOf(text));
+    const tenant = this.tenantOf(text);
+    tenant.slot ??= slotOfKey(tenant.tag);
+    return tenant.slot;
+  }
+
+  /** `text` is the domain and the first entry. */
+  private tenantOf(text: string): Tenant {
+    let tenant = this.tenants.get(text);
+    if (tenant === undefined) {
+      tenant = { tag: tagOf(text), slot: undefined };
+      if (this.tenants.size >= MAX_CACHED_KEYS) this.tenants.clear();
+      this.tenants.set(text, tenant);
     }
-    return tag;
+    return tenant;
   }
 }
 

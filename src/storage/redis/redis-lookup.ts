@@ -1,8 +1,8 @@
-import { type ClusterView, newestView, queryNode } from './cluster/cluster-view.js';
+import { type ClusterView, connectAndQuery, newestView } from './cluster/cluster-view.js';
 import { endpointName } from './connection/redis-address.js';
 import { nodeFaultText } from './node/faults.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
-import { optionsOf, shownServer, withRedis } from './with-redis.js';
+import { shownServer, withRedis } from './with-redis.js';
 
 /** Finds the server of a bucket once, without using any bucket. */
 export class RedisLookup {
@@ -26,7 +26,7 @@ export class RedisLookup {
     try {
       if (cluster !== undefined) {
         this.#view ??= newestView(cluster, undefined, (node) =>
-          withRedis(optionsOf(this.#options, node), this.#closing.signal, (redis) => queryNode(redis, node)),
+          connectAndQuery(this.#options, node, this.#closing.signal),
         );
         const { ranges } = await this.#view;
         const range = ranges.find(({ first, last }) => first <= slot && slot <= last);

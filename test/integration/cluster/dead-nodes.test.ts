@@ -131,21 +131,21 @@ describe('a slot that no node serves', () => {
   afterEach(() => stores.close());
   afterAll(() => cluster.stop());
 
-  test('its tenants are answered immediately, other tenants are decided, and the log names the slot', async () => {
+  test('its tenants are answered immediately, other tenants are decided, and the log reports the slot', async () => {
     const store = await stores.open(cluster.url, PATIENT);
     const [lost, other] = (await tenantsOnAll(cluster)) as [string, string];
     const slot = slotOfTenant(lost);
     const node = await cluster.masterOf(slot);
     for (const each of cluster.nodes) await each.command('CLUSTER', 'DELSLOTS', slot).catch(() => {});
     expect(await store.take(hit(lost))).not.toBe('decided');
-    await waitFor('the log', () => store.log.some((line) => line.includes(`serves slots ${slot}:`)));
+    await waitFor('the log', () => store.log.some((line) => line.includes('serves 1 slot:')));
     expect(await store.take(hit(lost))).toBe('disconnected');
     expect(await store.take(hit(other))).toBe('decided');
     expect([store.store.connected, store.store.isComplete]).toEqual([true, false]);
     expect(store.log.filter((line) => line.startsWith('error'))).toEqual([
-      `error: no node of Redis cluster ${cluster.url.replaceAll(',', ', ')} serves slots ${slot}: ` +
-        'on_store_failure decides requests whose buckets are in these slots; restart the master, or ' +
-        'assign the slots to another master (CLUSTER ADDSLOTS)',
+      `error: no node of Redis cluster ${cluster.url.replaceAll(',', ', ')} serves 1 slot: on_store_failure ` +
+        'decides requests whose buckets are in such a slot; run redis-cli --cluster check, and restart the ' +
+        'master, or assign the slots to another master (CLUSTER ADDSLOTS)',
     ]);
     await node.command('CLUSTER', 'ADDSLOTS', slot);
     await waitFor('the slot to be served again', async () => (await store.take(hit(lost))) === 'decided');

@@ -1,18 +1,17 @@
 import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import type { Rate } from '../../../src/limiter/rate.js';
-import { BucketSlots } from '../../../src/storage/redis/cluster/slot-keys.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../../../src/storage/redis/redis-key.js';
 import { type ItemOptions, takeItem } from '../limiter/take-items.js';
 import type { RedisCluster } from './cluster.js';
 import type { ClusterNode } from './cluster-node.js';
 import { servesSlot } from './cluster-view.js';
 
-const slots = new BucketSlots(new RedisKeys(DEFAULT_KEY_PREFIX));
+const keys = new RedisKeys(DEFAULT_KEY_PREFIX);
 let tenants = 0;
 
 /** Returns the slot of all buckets of a tenant. */
 export function slotOfTenant(tenant: string): number {
-  return slots.of({ key: tenant, tagLength: tenant.length } as TakeItem);
+  return keys.slotOf({ key: tenant, tagLength: tenant.length } as TakeItem);
 }
 
 /** Returns an item on a bucket of a tenant. */

@@ -7,11 +7,11 @@ import {
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import { quantity } from '../../../quantity.js';
+import { ignore } from '../../../runtime/ignore.js';
 import { Signal } from '../../../runtime/signal.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
-import { ReconnectGrace } from '../connection/reconnect-grace.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { RedisReplyError } from '../connection/redis-error.js';
 import { nodeFaultOf, nodeFaultText } from '../node/faults.js';
@@ -22,13 +22,17 @@ import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { HighestTime } from '../redis-time.js';
 import type { ScriptReply, ScriptRequest } from '../script-requests.js';
 import type { TakeBatch } from '../take-batch.js';
-import { optionsOf, withRedis } from '../with-redis.js';
-import { ClusterPoll, type ClusterView, queryNode, redirectedEndpoint, SLOTS } from './cluster-view.js';
+import { optionsOf } from '../with-redis.js';
+import {
+  ClusterPoll,
+  type ClusterView,
+  connectAndQuery,
+  queryNode,
+  redirectedEndpoint,
+} from './cluster-view.js';
 import { isRedirection, type Redirect } from './redirect.js';
-import { BucketSlots, slotOfKey, tagOfSlots } from './slot-keys.js';
+import { SLOTS, slotOfKey, tagOfSlots } from './slot-keys.js';
 
-/** Maximum time that requests wait for the first view after the start, in milliseconds. */
-const DISCOVERY_GRACE_MS = 1000;
 /** Time for which a node without slots is kept, in milliseconds, because migrated slots may return. */
 const FORGET_MS = 10_000;
 /**
@@ -36,23 +40,10 @@ const FORGET_MS = 10_000;
  * migration only when they receive keys of the slot.
  */
 const MOVING_MICROS = 1_000_000;
-/** Maximum number of ranges in a log line about unassigned slots. */
-const MAX_LOGGED_RANGES = 5;
-/** The partition of all buckets until the nodes are known; not a slot. */
-const UNKNOWN_PARTITION: Partition = '';
-
-/** Faults of a node after which another node may serve its slots. */
-const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
-  'moved',
-  'readonly',
-  'refused',
-  'no_answer',
-  'lost',
-] as const);
 
 /** Settings of {@link ClusterStore}. */
 export interface ClusterStoreOptions extends RedisStoreOptions {
-  /** Repeats a take that could not be sent in one call, or that waited for the nodes. */
+  /** Repeats a take that could not be sent in one call. */
   readonly takeAgain: BucketStore['take'];
 }
 
@@ -68,14 +59,13 @@ interface ClusterNode {
 /**
  * The buckets in a Redis Cluster: a {@link RedisStore} for each master, each with its own circuit breaker. A dead
  * master therefore affects only the tenants in its slots. All buckets of a tenant share a slot and are decided in one
- * step. Until the masters are known, it is itself the only shard, in which requests wait.
+ * step. Until the masters are known, it is itself the shard of all slots, in which requests wait.
  */
 export class ClusterStore implements RedisBuckets, Shard {
-  /** Takes that wait for the masters are repeated afterwards, so this shard never gives hits back. */
+  /** Takes that waited for the masters have no connection of their own, so their hits are never given back. */
   readonly connectionEpoch = undefined;
   readonly #options: ClusterStoreOptions;
   readonly #monotonicMicros: () => number;
-  readonly #slots: BucketSlots;
   readonly #keys: RedisKeys;
   readonly #highestTime: HighestTime = { micros: 0 };
   readonly #poll: ClusterPoll;
@@ -85,36 +75,39 @@ export class ClusterStore implements RedisBuckets, Shard {
   readonly #owners = new Array<ClusterNode | undefined>(SLOTS).fill(undefined);
   /** Migrating slots, each with the time until which it counts as migrating. */
   readonly #moving = new Map<number, number>();
-  /** Removed nodes with unanswered calls, and the number of connections of earlier ones. */
-  readonly #removed = new Set<RedisStore>();
+  /** Number of connections of removed nodes. */
   #closedConnections = 0;
   readonly #upSignal = new Signal();
   readonly #downSignal = new Signal<string>();
   readonly onUp = this.#upSignal.add;
   readonly onDown = this.#downSignal.add;
-  /** Active while requests wait for the first view. */
-  readonly #grace = new ReconnectGrace(() => this.#grace.end());
+  /** Whether the first query for the masters has not ended. Requests wait for it. */
+  #isStarting = true;
+  #endStart: () => void = ignore;
+  readonly #started = new Promise<void>((resolve) => {
+    this.#endStart = () => {
+      this.#isStarting = false;
+      resolve();
+    };
+  });
   #waitingItems = 0;
   #isKnown = false;
-  /** The slots without a node that the log shows. */
-  #loggedSlots = '';
+  /** Number of slots without a node in the latest view. */
+  #unserved = 0;
   /** Faults of all nodes that the log shows since the latest view. */
   readonly #loggedFaults = new Set<StoreFault>();
 
   /** Connects in the background. Throws an Error if the TLS settings are invalid. */
   constructor(options: ClusterStoreOptions) {
-    const { address, timeoutMicros } = options;
     this.#options = options;
     this.#monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.#keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
-    this.#slots = new BucketSlots(this.#keys);
     this.#poll = new ClusterPoll({
-      seeds: address.cluster ?? [],
+      seeds: options.address.cluster ?? [],
       query: (node) => this.#query(node),
       found: (view) => this.#apply(view),
       failed: (error) => this.#onFailed(error),
     });
-    this.#grace.start(Math.max(DISCOVERY_GRACE_MS, timerMs(timeoutMicros)));
     this.#poll.refresh();
   }
 
@@ -123,14 +116,12 @@ export class ClusterStore implements RedisBuckets, Shard {
   }
 
   get isComplete(): boolean {
-    return (
-      this.#isKnown && this.#unassignedSlots === '' && this.#serving.every(({ store }) => store.connected)
-    );
+    return this.#isKnown && this.#unserved === 0 && this.#serving.every(({ store }) => store.connected);
   }
 
   get connections(): ConnectionCounts {
     const counts = { active: 0, opened: this.#closedConnections, closed: this.#closedConnections };
-    for (const { connections } of [...this.#stores, ...this.#removed]) {
+    for (const { connections } of this.#stores) {
       counts.active += connections.active;
       counts.opened += connections.opened;
       counts.closed += connections.closed;
@@ -150,33 +141,34 @@ export class ClusterStore implements RedisBuckets, Shard {
    * because no node then has all buckets of a tenant.
    */
   partitionOf(item: TakeItem): Partition {
-    if (!this.#isKnown) return UNKNOWN_PARTITION;
-    const slot = this.#slots.of(item);
+    const slot = this.#keys.slotOf(item);
     return this.#moving.size > 0 && this.#isMoving(slot) ? `${slot} ${item.key}` : slot;
   }
 
   shardOf(partition: Partition): Shard | StorageError {
-    return partition === UNKNOWN_PARTITION ? this : this.#storeOf(partition);
+    return this.#isKnown ? this.#storeOf(partition) : this;
   }
 
   refusal(mayWait: boolean): StorageError | undefined {
-    if (this.#isKnown || (this.#grace.isActive && mayWait)) return undefined;
+    if (this.#isKnown || (this.#isStarting && mayWait)) return undefined;
     return this.#refuse('disconnected', `Redis ${this.#options.address.redactedAddress} is unavailable`);
   }
 
-  /** Waits, during the grace, until the nodes are known. */
-  async takePartition({ items, deadlineMicros, mayWait }: PartitionTake): Promise<TakeResult> {
-    const { takeAgain, maxInFlight, timeoutMicros } = this.#options;
+  /** Waits for the first query at a start, and takes from the node that serves the partition. */
+  async takePartition(take: PartitionTake): Promise<TakeResult> {
+    const { partition, items, deadlineMicros, mayWait } = take;
+    const { maxInFlight, timeoutMicros } = this.#options;
     const refusal = this.refusal(mayWait);
     if (refusal !== undefined) return refusal;
     if (this.#waitingItems > 0 && this.#waitingItems + items.length > maxInFlight)
       return this.#refuse('overloaded', 'too many requests are waiting for the nodes of the Redis Cluster');
     this.#waitingItems += items.length;
     const leftMicros = Math.min(deadlineMicros - this.#monotonicMicros(), timeoutMicros);
-    await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#grace.whenEnded(), () => {});
+    await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#started, ignore);
     this.#waitingItems -= items.length;
     // Either the nodes are known now, or the time is over.
-    return this.refusal(false) ?? takeAgain(items, deadlineMicros, mayWait);
+    const store = this.refusal(false) ?? this.#storeOf(partition);
+    return store instanceof StorageError ? store : store.takePartition(take);
   }
 
   async giveBackPartition(): Promise<GiveBackResult> {
@@ -201,9 +193,9 @@ export class ClusterStore implements RedisBuckets, Shard {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#isKnown = true;
-    this.#grace.end();
+    this.#endStart();
     this.#poll.close();
-    await Promise.all([...this.#stores, ...this.#removed].map((store) => store.close()));
+    await Promise.all(this.#stores.map((store) => store.close()));
   }
 
   get #stores(): RedisStore[] {
@@ -244,17 +236,19 @@ export class ClusterStore implements RedisBuckets, Shard {
   #query(node: HostPort): Promise<ClusterView> {
     const store = this.#nodes.get(endpointName(node))?.store;
     if (store?.connected === true) return store.query((redis) => queryNode(redis, node));
-    return withRedis(optionsOf(this.#options, node), this.#closing.signal, (redis) => queryNode(redis, node));
+    return connectAndQuery(this.#options, node, this.#closing.signal);
   }
 
   /** Applies a view: waiting calls move to the nodes that now serve their slots. */
   #apply({ ranges }: ClusterView): void {
     this.#owners.fill(undefined);
     const serving = new Set<ClusterNode>();
+    let unserved = SLOTS;
     for (const { first, last, master } of ranges) {
       const node = this.#findOrOpen(master);
       serving.add(node);
       this.#owners.fill(node, first, last + 1);
+      unserved -= last + 1 - first;
     }
     const now = performance.now();
     for (const node of this.#nodes.values()) {
@@ -263,20 +257,17 @@ export class ClusterStore implements RedisBuckets, Shard {
     }
     const isFirst = !this.#isKnown;
     this.#isKnown = true;
-    this.#grace.end();
+    this.#endStart();
     for (const store of this.#stores) store.reroute((partition) => this.#storeOf(partition));
-    this.#logView(isFirst);
+    this.#logView(isFirst, unserved);
   }
 
-  /** Removes a node without slots. Calls that it has sent continue until they end. */
+  /** Removes a node without slots. Calls that it has sent may still end within half a second. */
   #remove({ name, store }: ClusterNode): void {
     this.#nodes.delete(name);
-    this.#removed.add(store);
+    this.#closedConnections += store.connections.opened;
     store.reroute((partition) => this.#storeOf(partition));
-    void store.close().then(() => {
-      this.#removed.delete(store);
-      this.#closedConnections += store.connections.opened;
-    });
+    void store.close();
   }
 
   #findOrOpen(endpoint: HostPort): ClusterNode {
@@ -292,7 +283,8 @@ export class ClusterStore implements RedisBuckets, Shard {
       probeTag: () => this.#probeTagOf(node),
       observeFault: (fault) => {
         observeFault?.(fault);
-        if (MAY_HAVE_MOVED.has(fault)) this.#poll.refresh();
+        // Another node may serve its slots now.
+        this.#poll.refresh();
       },
     });
     const node: ClusterNode = { endpoint, name, store, slotlessSinceMs: performance.now() };
@@ -347,20 +339,20 @@ export class ClusterStore implements RedisBuckets, Shard {
     return endpoint && this.#findOrOpen(endpoint);
   }
 
-  #logView(isFirst: boolean): void {
+  #logView(isFirst: boolean, unserved: number): void {
     const { redactedAddress } = this.#options.address;
     this.#loggedFaults.clear();
     if (isFirst)
       this.#log('info', `Redis ${redactedAddress} has ${quantity(this.#serving.length, 'master')}`);
-    const unassigned = this.#unassignedSlots;
-    if (unassigned === this.#loggedSlots) return;
-    this.#loggedSlots = unassigned;
-    if (unassigned === '') this.#log('info', `Redis ${redactedAddress} serves all slots`);
+    if (unserved === this.#unserved) return;
+    this.#unserved = unserved;
+    if (unserved === 0) this.#log('info', `Redis ${redactedAddress} serves all slots`);
     else {
       this.#log(
         'error',
-        `no node of Redis ${redactedAddress} serves slots ${unassigned}: on_store_failure decides requests whose ` +
-          'buckets are in these slots; restart the master, or assign the slots to another master (CLUSTER ADDSLOTS)',
+        `no node of Redis ${redactedAddress} serves ${quantity(unserved, 'slot')}: on_store_failure decides requests ` +
+          'whose buckets are in such a slot; run redis-cli --cluster check, and restart the master, or assign the ' +
+          'slots to another master (CLUSTER ADDSLOTS)',
       );
     }
   }
@@ -368,7 +360,7 @@ export class ClusterStore implements RedisBuckets, Shard {
   #onFailed({ message }: Error): void {
     const { address, prefix, observeFault } = this.#options;
     const { label } = nodeFaultOf(message);
-    this.#grace.end();
+    this.#endStart();
     observeFault?.(label);
     // Each known node logs its own failures.
     if (this.connected || this.#loggedFaults.has(label)) return;
@@ -379,21 +371,6 @@ export class ClusterStore implements RedisBuckets, Shard {
 
   #log(level: 'info' | 'warn' | 'error', sentence: string): void {
     if (!this.#closing.signal.aborted) this.#options.log?.(level, sentence);
-  }
-
-  /** The slots without a node as text, such as `0-99, 200`, up to a maximum length; empty if all slots have one. */
-  get #unassignedSlots(): string {
-    const ranges: string[] = [];
-    for (let first = 0; first < SLOTS; first++) {
-      if (this.#owners[first] !== undefined) continue;
-      let last = first;
-      while (last + 1 < SLOTS && this.#owners[last + 1] === undefined) last++;
-      ranges.push(first === last ? `${first}` : `${first}-${last}`);
-      first = last;
-    }
-    const more = ranges.length - MAX_LOGGED_RANGES;
-    const shown = ranges.slice(0, MAX_LOGGED_RANGES).join(', ');
-    return more > 0 ? `${shown} and ${quantity(more, 'more range')}` : shown;
   }
 }
 

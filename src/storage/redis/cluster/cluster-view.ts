@@ -2,23 +2,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from '../../../ioredis.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { shuffled } from '../../../runtime/shuffled.js';
+import type { RedisServerOptions } from '../connection/connection-options.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { RedisReplyError } from '../connection/redis-error.js';
+import { optionsOf, withRedis } from '../with-redis.js';
 
-/** Number of slots in a Redis Cluster. */
-export const SLOTS = 16_384;
 /** Number of masters in each query. Some of them may hang, or not know the latest change. */
 export const QUERIED_MASTERS = 3;
 /** Time to wait for further replies after the first one, in milliseconds, because they may be newer. */
 const LATER_REPLIES_MS = 100;
-/**
- * Pauses between queries while the slots may have changed, in milliseconds. The short pause applies for the time that
- * the promotion of a replica usually takes.
- */
-const FAST_POLL_MS = 200;
-const FAST_POLL_FOR_MS = 30_000;
-const SLOW_POLL_MS = 1000;
-/** Pause between queries while nothing suggests a change, in milliseconds. */
+/** Pauses between queries in milliseconds: while the slots may have changed, and while nothing suggests a change. */
+const STALE_POLL_MS = 250;
 const IDLE_POLL_MS = 10_000;
 
 /** Consecutive slots that one master serves. */
@@ -47,6 +41,15 @@ export async function queryNode(redis: Redis, asked: HostPort): Promise<ClusterV
     redis.call('CLUSTER', 'INFO').catch(() => ''),
   ]);
   return readView(asked, slots, String(info));
+}
+
+/** Does {@link queryNode} on a connection of its own. */
+export function connectAndQuery(
+  options: RedisServerOptions,
+  node: HostPort,
+  signal: AbortSignal,
+): Promise<ClusterView> {
+  return withRedis(optionsOf(options, node), signal, (redis) => queryNode(redis, node));
 }
 
 /** Parses the replies of the node at `asked` to CLUSTER SLOTS and CLUSTER INFO. Throws an Error for another format. */
@@ -168,8 +171,6 @@ export class ClusterPoll {
   /** Whether the slots may have changed since the start of the latest query. */
   #isStale = false;
   #lastQueryMs = Number.NEGATIVE_INFINITY;
-  /** Start of the fast pauses: the latest query without a reason, or the latest new view. */
-  #fastSinceMs = performance.now();
 
   constructor(options: ClusterPollOptions) {
     this.#options = options;
@@ -190,21 +191,18 @@ export class ClusterPoll {
   #schedule(): void {
     if (this.#isQuerying || this.#isClosed) return;
     clearTimeout(this.#timer);
-    const now = performance.now();
-    const stalePauseMs = now - this.#fastSinceMs < FAST_POLL_FOR_MS ? FAST_POLL_MS : SLOW_POLL_MS;
-    const pauseMs = this.#isStale ? stalePauseMs : IDLE_POLL_MS;
-    this.#timer = setTimeout(() => void this.#query(), Math.max(0, this.#lastQueryMs + pauseMs - now));
+    const pauseMs = this.#isStale ? STALE_POLL_MS : IDLE_POLL_MS;
+    const waitMs = Math.max(0, this.#lastQueryMs + pauseMs - performance.now());
+    this.#timer = setTimeout(() => void this.#query(), waitMs);
   }
 
   async #query(): Promise<void> {
     const { seeds, query, found, failed } = this.#options;
-    const hadReason = this.#isStale;
     this.#isQuerying = true;
     this.#isStale = false;
     try {
       const view = await newestView(seeds, this.#view, query);
       if (this.#isClosed) return;
-      if (!hadReason || view.epoch !== this.#view?.epoch) this.#fastSinceMs = performance.now();
       this.#view = view;
       found(view);
     } catch (error) {
