@@ -190,7 +190,7 @@ test('a Sentinel that is down, hangs, or names a replica is passed over', async 
   );
   expect(reason(await take(store, 'a'))).toBe('decided');
   expect(log.filter((line) => line.startsWith('error: '))).toEqual([
-    expect.stringContaining('(READONLY this server has the role slave)'),
+    expect.stringContaining("(READONLY You can't write against a read only replica"),
   ]);
 });
 

@@ -171,7 +171,7 @@ describe('deadlines and bounds', () => {
   });
 
   test('each take ends at its own deadline, and the tokens of a late answer stay taken', async () => {
-    const store = await reached({ timeoutMicros: 2_000_000, breakerFailures: 1000 });
+    const store = await reached({ timeoutMicros: 2_000_000 });
     await hit(store);
     redis.pause();
     const start = now();
@@ -277,7 +277,7 @@ describe('deadlines and bounds', () => {
   });
 
   test('a tiny deadline does not count as a failure of Redis', async () => {
-    const store = await reached({ breakerFailures: 2 });
+    const store = await reached();
     for (let i = 0; i < 20; i++) await hit(store, 'a', now() + 1);
     expect(store.connected).toBe(true);
     expect(reason(await hit(store))).toBe('decided');

@@ -22,7 +22,7 @@ export async function withRedis<T>(
   signal: AbortSignal,
   use: (redis: Redis) => Promise<T>,
 ): Promise<T> {
-  const owner = { unreadBytes: 0, leaving: ignore, sentinelFailed: ignore, closed: ignore };
+  const owner = { unreadBytes: 0, leaving: ignore, sentinelFailed: ignore };
   const redis = new Redis(redisOptions(options, owner));
   let failure = '';
   redis.on('error', (error: Error) => {

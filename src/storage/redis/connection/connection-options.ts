@@ -43,8 +43,6 @@ export interface RedisServerOptions {
    * The deadline of a request may be earlier.
    */
   readonly timeoutMicros: number;
-  /** Number of consecutive failures that open the circuit breaker; default 5. */
-  readonly breakerFailures?: number | undefined;
   /**
    * Called if the server turns out to be a sharding proxy before any connection has worked. No call is sent to it.
    * `sentence` states what to do.

@@ -44,31 +44,15 @@ function probeKeys(count: number, prefix: string | undefined): string[] {
 }
 
 /**
- * Rejects if a Redis reports that it is not a master. Without permission for the command, the write of the probe
- * detects a replica.
- */
-export async function expectMaster(send: SendCommand): Promise<void> {
-  const role = infoField(String(await send('info', ['replication']).catch(() => '')), 'role');
-  if (role !== undefined && role !== 'master') throw new Error(`READONLY this server has the role ${role}`);
-}
-
-/**
  * Returns a warning if a Redis may evict buckets. Resolves with undefined if it does not, or does not tell. Never
  * rejects.
  */
 export async function evictionWarning(send: SendCommand): Promise<string | undefined> {
   const info = String(await send('info', ['memory']).catch(() => ''));
-  const policy = infoField(info, 'maxmemory_policy') ?? 'noeviction';
-  if (policy === 'noeviction' || Number(infoField(info, 'maxmemory') ?? 0) === 0) return undefined;
+  const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
+  if (policy === 'noeviction' || !/^maxmemory:[1-9]/m.test(info)) return undefined;
   return (
     `may evict buckets (maxmemory-policy ${policy}), which are then full again; ` +
     'set maxmemory-policy to noeviction'
   );
-}
-
-/** Returns the value of `field` in a reply to INFO. */
-function infoField(info: string, field: string): string | undefined {
-  for (const line of info.split(/\r?\n/))
-    if (line.startsWith(`${field}:`)) return line.slice(field.length + 1);
-  return undefined;
 }

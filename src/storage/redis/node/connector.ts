@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { AbstractConnector, type Redis, type RedisOptions, SentinelConnector } from '../../../ioredis.js';
 import { networkMessage } from '../../../network-message.js';
 import { ignore } from '../../../runtime/ignore.js';
@@ -16,12 +17,6 @@ export const DISCONNECT_MS = 100;
  */
 export const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
-/** How long a connection may take, including its TLS handshake, in milliseconds. */
-export interface ConnectLimit {
-  readonly connectMs: number;
-  readonly usesTls: boolean;
-}
-
 /** What a connector needs of the owner of the connection. */
 export interface ConnectorOwner {
   /** Bytes that were received since the latest complete reply; the owner resets it. */
@@ -34,8 +29,11 @@ export interface ConnectorOwner {
   sentinelFailed(message: string): void;
 }
 
-/** Returns a connector for ioredis that opens connections with `open`. */
-export function fixedConnector(owner: ConnectorOwner, limit: ConnectLimit, open: () => Socket): Connector {
+/**
+ * Returns a connector for ioredis that opens connections with `open`. A connection and its TLS handshake may take
+ * `connectMs`.
+ */
+export function fixedConnector(owner: ConnectorOwner, connectMs: number, open: () => Socket): Connector {
   return class extends AbstractConnector {
     constructor() {
       super(DISCONNECT_MS);
@@ -43,20 +41,15 @@ export function fixedConnector(owner: ConnectorOwner, limit: ConnectLimit, open:
 
     async connect(): Promise<Socket> {
       this.connecting = true;
-      const stream = guarded(open(), owner, limit);
+      const stream = guarded(open(), owner, connectMs);
       this.stream = stream;
       return stream;
-    }
-
-    override disconnect(): void {
-      owner.leaving();
-      super.disconnect();
     }
   };
 }
 
 /** Returns a connector for ioredis that connects to the master that Sentinels announce. */
-export function masterConnector(owner: ConnectorOwner, limit: ConnectLimit): Connector {
+export function masterConnector(owner: ConnectorOwner, connectMs: number): Connector {
   return class extends SentinelConnector {
     constructor(options: unknown) {
       super(options as ConstructorParameters<typeof SentinelConnector>[0]);
@@ -78,7 +71,7 @@ export function masterConnector(owner: ConnectorOwner, limit: ConnectLimit): Con
     override async connect(...args: Parameters<SentinelConnector['connect']>): Promise<Socket> {
       if (owner.isReplica) this.check({ role: 'slave' });
       owner.isReplica = false;
-      return guarded((await super.connect(...args)) as Socket, owner, limit);
+      return guarded((await super.connect(...args)) as Socket, owner, connectMs);
     }
 
     override disconnect(): void {
@@ -92,13 +85,13 @@ export function masterConnector(owner: ConnectorOwner, limit: ConnectLimit): Con
  * Adds what ioredis does not do: repeated errors, a connection that takes too long, endless replies, and writes in
  * Latin-1.
  */
-function guarded(stream: Socket, owner: ConnectorOwner, { connectMs, usesTls }: ConnectLimit): Socket {
+function guarded(stream: Socket, owner: ConnectorOwner, connectMs: number): Socket {
   // Commands are ASCII text or buffers, and Node.js writes Latin-1 in less than half the time of UTF-8.
   stream.setDefaultEncoding('latin1');
   // ioredis listens for one error. A TLS socket may emit a second one, which would end the process.
   stream.on('error', ignore);
   const timer = new StallTolerantTimer(connectMs, () => stream.destroy(new Error('connect ETIMEDOUT')));
-  stream.once(usesTls ? 'secureConnect' : 'connect', () => timer.stop());
+  stream.once(stream instanceof TLSSocket ? 'secureConnect' : 'connect', () => timer.stop());
   stream.once('close', () => timer.stop());
   // Runs after ioredis has read the chunk.
   stream.on('data', (chunk: Buffer) => {

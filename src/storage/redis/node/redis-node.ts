@@ -1,4 +1,4 @@
-import { Redis } from '../../../ioredis.js';
+import { Redis, ReplyError } from '../../../ioredis.js';
 import { timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import { networkMessage } from '../../../network-message.js';
@@ -14,18 +14,19 @@ import {
   type RedisServerOptions,
   type SendCommand,
 } from '../connection/connection-options.js';
-import { evictionWarning, expectMaster } from '../connection/expect-server.js';
+import { evictionWarning } from '../connection/expect-server.js';
 import type { RedisLogin } from '../connection/login.js';
-import { ReconnectGrace } from '../connection/reconnect-grace.js';
 import { IS_PROXY, RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
 import { shownServer } from '../with-redis.js';
+import type { ConnectorOwner } from './connector.js';
 import { nodeFaultOf, nodeFaultText } from './faults.js';
-import { type OptionsOwner, redisOptions } from './redis-options.js';
+import { redisOptions } from './redis-options.js';
 import { encodeCommand, ScriptCall } from './script-call.js';
 
 /** Minimum timeout of a login and a probe, in milliseconds, if a decision's timeout (REDIS_TIMEOUT) is shorter. */
 const MIN_ANSWER_MS = 500;
-const DEFAULT_BREAKER_FAILURES = 5;
+/** Number of consecutive failures of calls that open the circuit breaker. */
+const BREAKER_FAILURES = 5;
 /** Pause before the next probe, in milliseconds; the short one for faults that usually end within seconds. */
 const PROBE_PAUSE_MS = 1000;
 const SHORT_PROBE_PAUSE_MS = 200;
@@ -56,14 +57,12 @@ export class RedisNode {
   readonly #events: RedisConnectionEvents;
   readonly #unfollowLogin: () => void;
   readonly #redis: Redis;
-  readonly #breakerFailures: number;
-  /** Consecutive failures of calls. A certain number of them opens the breaker, and a success of a probe closes it. */
+  /** Consecutive failures of calls. A success of a probe closes the breaker. */
   #failures = 0;
   #isBreakerOpen = false;
   readonly #answerMs: number;
-  readonly #grace = new ReconnectGrace(() => this.#endGrace());
   readonly #startupPauses: BackOff;
-  readonly #owner: OptionsOwner = {
+  readonly #owner: ConnectorOwner = {
     unreadBytes: 0,
     leaving: () => {
       if (this.#redis.status === 'ready') this.#closeReason ??= MOVED;
@@ -71,7 +70,6 @@ export class RedisNode {
     sentinelFailed: (message) => {
       this.#sentinelError = message;
     },
-    closed: () => this.#onClosed(),
   };
   #state: 'down' | 'up' | 'ended' = 'down';
   #everUp = false;
@@ -87,6 +85,8 @@ export class RedisNode {
   #attempts = 0;
   /** Consecutive attempts to connect whose greeting got no reply. */
   #silentGreetings = 0;
+  /** Set while calls wait because Redis may be up soon. */
+  #grace: StallTolerantTimer | undefined;
   #probeTimer: NodeJS.Timeout | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
   #unansweredBytes = 0;
@@ -101,8 +101,7 @@ export class RedisNode {
   constructor(options: RedisServerOptions, events: RedisConnectionEvents) {
     this.#options = options;
     this.#events = events;
-    const { login, startup, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
-    this.#breakerFailures = breakerFailures;
+    const { login, startup, timeoutMicros } = options;
     this.#answerMs = Math.max(MIN_ANSWER_MS, timerMs(timeoutMicros));
     this.#startupPauses = new BackOff(startup ?? DEFAULT_RETRY);
     this.#redis = new Redis(redisOptions(options, this.#owner));
@@ -111,13 +110,14 @@ export class RedisNode {
       if (!message.endsWith('Connection is closed.')) this.#sentinelError = message;
     });
     this.#redis.on('ready', () => this.#onOpened());
-    this.#redis.on('end', () => this.#onStopped());
+    // ioredis emits this event before the promises of the commands that it rejects are handled.
+    this.#redis.on('end', () => this.#onClosed());
     this.#unfollowLogin =
       login?.follow({
         renewed: (renewed) => void this.#renew(renewed),
         failed: (sentence) => this.#onLoginSource(sentence),
       }) ?? ignore;
-    this.#grace.start(Math.max(RECONNECT_GRACE_MS, timerMs(timeoutMicros)));
+    this.#startGrace(Math.max(RECONNECT_GRACE_MS, timerMs(timeoutMicros)));
     this.#connect();
   }
 
@@ -129,7 +129,7 @@ export class RedisNode {
   /** Whether calls may wait because Redis may be available soon. */
   get inReconnectGrace(): boolean {
     // A connection that is up but not writable is about to close, so that a grace follows.
-    return !this.up && (this.#grace.isActive || this.#state === 'up');
+    return !this.up && (this.#grace !== undefined || this.#state === 'up');
   }
 
   /** The reason why calls cannot be sent now. */
@@ -182,11 +182,15 @@ export class RedisNode {
   };
 
   /** Runs commands whose replies {@link send} does not accept. Rejects without a connection, or after `ms`. */
-  query<T>(ms: number, use: (redis: Redis) => Promise<T>): Promise<T> {
-    if (!this.#isWritable) return Promise.reject(new Error(LOST));
-    return withTimeout(ms, use(this.#redis), () => {
-      throw new Error(`${NO_ANSWER} within ${ms} ms`);
-    });
+  async query<T>(ms: number, use: (redis: Redis) => Promise<T>): Promise<T> {
+    if (!this.#isWritable) throw new Error(LOST);
+    try {
+      return await withTimeout(ms, use(this.#redis), () => {
+        throw new Error(`${NO_ANSWER} within ${ms} ms`);
+      });
+    } catch (error) {
+      throw error instanceof ReplyError ? new RedisReplyError(error.message) : error;
+    }
   }
 
   /** Records an answered call. */
@@ -206,9 +210,9 @@ export class RedisNode {
       return;
     }
     this.#options.observeFault?.(label);
-    if (reaction === 'count' && ++this.#failures < this.#breakerFailures) return;
+    if (reaction === 'count' && ++this.#failures < BREAKER_FAILURES) return;
     this.#isBreakerOpen = true;
-    if (reaction === 'soon') this.#grace.start(RECONNECT_GRACE_MS);
+    if (reaction === 'soon') this.#startGrace();
     this.#goDown(message);
     this.#probeLater(label);
   }
@@ -226,7 +230,7 @@ export class RedisNode {
     this.#state = 'ended';
     this.#epoch++;
     this.#progress = 'closed';
-    this.#grace.end();
+    this.#endGrace();
     clearTimeout(this.#probeTimer);
     clearTimeout(this.#retryTimer);
     this.#unfollowLogin();
@@ -282,13 +286,14 @@ export class RedisNode {
   /** Closes the connection to open a better one, after the replies to calls in flight. Calls wait for the other one. */
   #leave(reason: string): void {
     this.#closeReason = reason;
-    this.#grace.start(RECONNECT_GRACE_MS);
+    this.#startGrace();
     this.#goDown(reason);
     this.#redis.disconnect(true);
   }
 
-  /** ioredis calls this before it rejects the calls of the closed connection. */
+  /** Handles the end of a connection, or of an attempt to connect or to find the master. */
   #onClosed(): void {
+    if (this.#state === 'ended') return;
     const reason = this.#closeReason ?? LOST;
     const hadWorked = this.#progress === 'worked';
     const wasUp = this.#state === 'up';
@@ -299,16 +304,10 @@ export class RedisNode {
     this.#closeBreaker();
     const { label } = nodeFaultOf(reason);
     this.#options.observeFault?.(label);
-    if (wasUp) this.#grace.start(RECONNECT_GRACE_MS);
+    if (wasUp) this.#startGrace();
     this.#goDown(reason);
     // An attempt to connect without a reply may have lost a packet, so the grace continues.
     if (!hadWorked && label !== 'no_answer') this.#endGrace();
-  }
-
-  /** ioredis also stops, without a close, if a Sentinel announces another master while it queries the Sentinels. */
-  #onStopped(): void {
-    if (this.#state === 'ended') return;
-    if (this.#progress !== 'closed') this.#onClosed();
     this.#retryTimer = setTimeout(() => this.#connect(), this.#pauseMs());
   }
 
@@ -368,13 +367,12 @@ export class RedisNode {
   }
 
   async #testCommands(): Promise<void> {
-    const { db, sentinel } = this.#options.address;
+    const { db } = this.#options.address;
     const isNew = this.#progress === 'loggedIn';
     const selected = db === 0 ? undefined : this.send('select', [String(db)]);
-    const isMaster = sentinel === undefined ? undefined : expectMaster(this.send);
     // The name is only for operators, who may have removed the command.
     if (isNew) this.send('client', ['SETNAME', 'weir']).catch(ignore);
-    await Promise.all([selected, isMaster, this.#events.probe(this.send, isNew)]);
+    await Promise.all([selected, this.#events.probe(this.send, isNew)]);
   }
 
   #onFailedProbe(reason: string): void {
@@ -407,7 +405,7 @@ export class RedisNode {
     this.#progress = 'worked';
     if (this.#state !== 'down') return;
     this.#state = 'up';
-    this.#grace.end();
+    this.#endGrace();
     this.#upSinceMs = performance.now();
     if (this.#upLevel !== undefined) this.#options.log?.(this.#upLevel, `Redis ${this.#name} is up`);
     this.#upLevel = undefined;
@@ -445,8 +443,16 @@ export class RedisNode {
     if (wasUp) this.#events.down(reason);
   }
 
+  #startGrace(ms = RECONNECT_GRACE_MS): void {
+    this.#grace?.stop();
+    this.#grace = new StallTolerantTimer(ms, () => this.#endGrace());
+  }
+
   #endGrace(): void {
-    if (this.#grace.end() && this.#state === 'down') this.#events.graceExpired();
+    if (this.#grace === undefined) return;
+    this.#grace.stop();
+    this.#grace = undefined;
+    if (this.#state === 'down') this.#events.graceExpired();
   }
 
   /** Logs in. Without a login, sends PING, whose error does not matter, because the probe detects its cause. */

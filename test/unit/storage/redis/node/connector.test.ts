@@ -7,7 +7,7 @@ const OWNER: ConnectorOwner = { unreadBytes: 0, leaving: () => {}, sentinelFaile
 /** Returns a stream that a connector has prepared. */
 async function connected(owner: ConnectorOwner): Promise<Socket> {
   const stream = new Socket();
-  const Connector = fixedConnector(owner, { connectMs: 60_000, usesTls: false }, () => stream);
+  const Connector = fixedConnector(owner, 60_000, () => stream);
   await new Connector({}).connect(() => {});
   return stream;
 }
