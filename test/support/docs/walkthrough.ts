@@ -67,6 +67,8 @@ const PROGRAMS = {
 type Program = keyof typeof PROGRAMS;
 
 /** Matches the instruction to stop one of these programs. */
+/** The progress that `weir check` prints after two seconds, on a slow machine. */
+const PROGRESS = /^weir check: \d+ of \d+ calls done\n/gm;
 const STOP = /^# Ctrl-C in the terminal of (weir|envoy|upstream)$/;
 
 /** A step of a page: a file to write, or a command. */
@@ -148,7 +150,7 @@ export class Walkthrough {
     const program = this.#programOf(step.text);
     if (program !== undefined) return this.#start(program, step);
     const { stdout } = await runToEnd('sh', ['-c', `exec 2>&1\n${this.#here(step.text)}`], this.#place());
-    const printed = this.#there(stdout.replaceAll('\r', '').replace(/\n+$/, ''));
+    const printed = this.#there(stdout.replaceAll('\r', '').replace(PROGRESS, '').replace(/\n+$/, ''));
     this.#tokens.note(step.answer, printed);
     return printed === '' ? [] : withShown(step.answer, printed);
   }
