@@ -81,32 +81,34 @@ describe('a request between two Redis', () => {
       return made + failed + skipped > 0;
     });
 
-  /** Starts a take, runs `between` once the main Redis has decided, delivers its reply, and runs `then`. */
+  const useUp = () => takeFrom(rival, takeItem('s', second.rate, { hits: 2 }));
+
+  /**
+   * Starts a take, which the second Redis denies if its window is used up. Runs `between` once the main Redis has
+   * decided, before the reply of the second one arrives, and `then` afterwards.
+   */
   async function takeAnd(
-    between: () => Promise<unknown>,
+    between: () => Promise<unknown> = async () => {},
     then: () => Promise<void> | void = () => {},
   ): Promise<TakeResult> {
     const before = await stored();
-    mainProxy.pause('replies');
+    otherProxy.pause('replies');
     const taking = split.take([second, tokens, minute], Infinity);
-    await waitFor('the main Redis to have taken', async () => (await stored()) !== before);
+    await waitFor(
+      'both Redis to have taken',
+      async () => (await stored()) !== before && otherProxy.received > 0,
+    );
     await between();
-    mainProxy.resume();
+    otherProxy.resume();
     await then();
     return taking;
   }
   /** Opens a connection to the main Redis without a proxy. */
   const direct = () => bench.openWith({ clock, countDeniedHits: false });
-  /** Uses up the window of one second. The reply to the last step is delayed until `otherProxy` resumes. */
-  const useUpAndHold = async () => {
-    await useUp();
-    otherProxy.pause('replies');
-  };
-  const lastStep = () => waitFor('the last step', () => otherProxy.received > 0);
-  const useUp = () => takeFrom(rival, takeItem('s', second.rate, { hits: 2 }));
 
-  test('is denied by a window of a second that is used up meanwhile, and leaves no trace', async () => {
-    expect(await takeAnd(useUp)).toMatchObject([
+  test('is denied by a window of a second, and leaves no trace', async () => {
+    await useUp();
+    expect(await takeAnd()).toMatchObject([
       { limited: true },
       { limited: false, remaining: 90, used: 10 },
       { limited: false, remaining: 8, used: 1 },
@@ -131,22 +133,21 @@ describe('a request between two Redis', () => {
   });
 
   test('leaves the window of the main Redis alone that began meanwhile', async () => {
-    await takeAnd(useUpAndHold, async () => {
-      await lastStep();
+    await useUp();
+    await takeAnd(async () => {
       bench.clock.advance(60_000_000);
       await takeFrom(await direct(), takeItem('m', minute.rate, { hits: 6 }));
-      otherProxy.resume();
     });
     await settled();
     expect(await used()).toEqual([0, 6]);
   });
 
   test('is not given back on another connection what it took on one that was lost', async () => {
-    const told = await takeAnd(useUpAndHold, async () => {
-      await lastStep();
+    await useUp();
+    const told = await takeAnd(async () => {
+      await waitFor('the reply of the main Redis', () => main.inFlight === 0);
       mainProxy.disconnect();
       await waitFor('the next connection', () => main.connected && main.connections.opened > 1);
-      otherProxy.resume();
     });
     expect(told).toMatchObject([{ limited: true }, {}, {}]);
     await waitFor('the request to be counted', () => split.giveBackStats.skipped === 1);
@@ -155,8 +156,9 @@ describe('a request between two Redis', () => {
   });
 
   test('is given back once, though the answer to that is lost', async () => {
+    await useUp();
     const before = await stored();
-    await takeAnd(useUp, () => mainProxy.pause('replies'));
+    await takeAnd(async () => mainProxy.pause('replies'));
     await waitFor('the main Redis to have it back', async () => (await stored()) === before);
     await takeFrom(await direct(), takeItem('b', HUNDRED, { hits: 50 }));
     mainProxy.disconnect();

@@ -29,14 +29,14 @@ let client: RlsClient;
 beforeEach(async () => {
   main = await startRedis();
   second = await startRedis();
-  proxy = await startPausableProxy(main.port);
+  proxy = await startPausableProxy(second.port);
   admin = new Redis(main.port, '127.0.0.1');
   server = await startWeir({
     policy: POLICY,
     env: {
-      REDIS_URL: `127.0.0.1:${proxy.port}`,
+      REDIS_URL: `127.0.0.1:${main.port}`,
       REDIS_PERSECOND: 'true',
-      REDIS_PERSECOND_URL: `127.0.0.1:${second.port}`,
+      REDIS_PERSECOND_URL: `127.0.0.1:${proxy.port}`,
       REDIS_TIMEOUT: '20s',
       STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: 'true',
     },
@@ -63,7 +63,6 @@ test('tokens of a request that fails on the second Redis are given back, and cou
   const call = client.ask('d', [descriptor(['second=1']), descriptor(['tokens=1'])]);
   await waitFor('the main Redis to have taken', async () => (await buckets()).length === 1);
   await second.kill();
-  proxy.resume();
   expect(await call).toMatchObject({ code: STATUS.UNAVAILABLE });
   await waitFor('the bucket to be full again', async () => (await buckets()).length === 0);
   await waitFor('the count of it', async () => (await givenBack()) === '1');

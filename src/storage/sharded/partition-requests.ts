@@ -7,8 +7,7 @@ import {
 } from '../../limiter/bucket-store.js';
 import { deniesRequest } from '../../limiter/decide.js';
 import { placeableHold } from '../../limiter/holds/hold.js';
-import { rateWithoutCharges } from '../../limiter/local-rate.js';
-import { isBeyondLimit, isCharge } from '../../limiter/rate.js';
+import { isCharge } from '../../limiter/rate.js';
 import { outcomesBeforeTake } from './give-back.js';
 import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
@@ -25,16 +24,6 @@ const UNDECIDED: TakeOutcome = {
 /** The same for an item that may have placed a hold. */
 const UNANSWERED: TakeOutcome = { ...UNDECIDED, hold: 'abandoned' };
 
-/** Options of one step of a request. */
-export interface Step {
-  /** Refunds are only peeked at. They follow once the request is known to be allowed. */
-  readonly defersRefunds: boolean;
-  /** Quotas are only observed, because no partition knows whether all quotas of the request are used up. */
-  readonly observesQuotas: boolean;
-  /** Each partition must deny its items, so that nothing has to be given back. */
-  readonly isDenied: boolean;
-}
-
 /** The part of a request that one partition decides. */
 export class PartitionRequest {
   readonly items: TakeItem[] = [];
@@ -42,14 +31,12 @@ export class PartitionRequest {
   readonly indexes: number[] = [];
   /** The outcomes of its items that are known so far. */
   outcomes: readonly TakeOutcome[] = [];
-  /** Whether its refunds are sent in a separate step. */
-  defersRefunds = false;
   /** The {@link Shard.connectionEpoch} at the time of the reply. */
   takenEpoch: unknown;
   readonly partition: Partition;
   readonly map: ShardMap;
   readonly shard: Shard | undefined;
-  /** The items that were last sent to the shard, possibly with an additional item at the end, and their result. */
+  /** The items that were sent to the shard, and their result. */
   #sentItems: readonly TakeItem[] = [];
   #result: TakeResult | undefined;
   #isGivenBack = false;
@@ -62,7 +49,10 @@ export class PartitionRequest {
     if (shard instanceof StorageError) this.#result = shard;
   }
 
-  /** Sends items to the server, unless it is known to be unavailable. Records the result, at once or later. */
+  /**
+   * Sends its items to the server, unless the server is known to be unavailable. `asked` are the items in the form in
+   * which they are sent. Records the result, at once or later.
+   */
   send(callOptions: TakeOptions, asked: readonly TakeItem[]): Promise<void> | undefined {
     const { shard, partition } = this;
     if (shard === undefined || this.error !== undefined) return undefined;
@@ -111,8 +101,8 @@ export class PartitionRequest {
     | undefined {
     const outcomes = this.#result;
     if (outcomes === undefined || outcomes instanceof StorageError) return undefined;
-    const asked = this.#sentItems;
-    return deniesRequest(asked, outcomes) ? undefined : { items: asked, outcomes };
+    const items = this.#sentItems;
+    return deniesRequest(items, outcomes) ? undefined : { items, outcomes };
   }
 
   /** Returns {@link taken} once, so that it is given back only once. */
@@ -126,10 +116,8 @@ export class PartitionRequest {
   outcomesOfDenial(countDeniedHits: boolean): readonly TakeOutcome[] {
     const { taken, error } = this;
     if (error !== undefined) {
-      // An item that certainly denies the others places no holds.
-      const mayHold = !error.unsent && this.#sentItems.length === this.items.length;
       return this.items.map((item) =>
-        mayHold && placeableHold(item) !== undefined ? UNANSWERED : UNDECIDED,
+        !error.unsent && placeableHold(item) !== undefined ? UNANSWERED : UNDECIDED,
       );
     }
     return taken === undefined
@@ -141,7 +129,7 @@ export class PartitionRequest {
   noteRefunds(outcomes: readonly TakeOutcome[]): void {
     let at = 0;
     this.outcomes = this.items.map((item, i) => {
-      const outcome = isRefund(item) ? outcomes[at++] : this.outcomes[i];
+      const outcome = item.refund ? outcomes[at++] : this.outcomes[i];
       return outcome as TakeOutcome;
     });
   }
@@ -184,23 +172,6 @@ export function divide(
   return requests;
 }
 
-/** Returns the items of one partition that a step sends. */
-export function itemsOfStep(
-  items: readonly TakeItem[],
-  { defersRefunds, observesQuotas, isDenied }: Step,
-  countDeniedHits: boolean,
-): readonly TakeItem[] {
-  const denial = isDenied ? certainDenial(items, countDeniedHits) : [];
-  const peeksAtRefunds = defersRefunds || (isDenied && denial.length === 0);
-  const asked = items.map((item) => {
-    if (isRefund(item)) return peeksAtRefunds ? { ...item, hits: 0 } : item;
-    return observesQuotas && item.enforcement === 'quota'
-      ? { ...item, enforcement: 'observe' as const }
-      : item;
-  });
-  return [...asked, ...denial];
-}
-
 /** Returns the outcomes of all partitions, in the order of the request. */
 export function join(
   items: readonly TakeItem[],
@@ -217,47 +188,7 @@ export function join(
   return outcomes;
 }
 
-/**
- * Returns whether an item can deny its request, and whether an item certainly denies it because its hits exceed its
- * limit.
- */
-export function possibleDenial(items: readonly TakeItem[]): {
-  readonly canBeDenied: boolean;
-  readonly isCertainlyDenied: boolean;
-} {
-  let canBeDenied = false;
-  for (const [i, item] of items.entries()) {
-    if (!canDeny(item)) continue;
-    canBeDenied = true;
-    const { rate, hits, refund, enforcement } = item;
-    // An earlier item of the chain may have enough.
-    const isLastOfChain = items[i - 1]?.enforcement === 'spill';
-    if (enforcement === 'enforce' && hits > 0 && !isLastOfChain && isBeyondLimit(rate, hits, refund)) {
-      return { canBeDenied, isCertainlyDenied: true };
-    }
-  }
-  return { canBeDenied, isCertainlyDenied: false };
-}
-
 /** Returns whether an item can deny its request. */
 export function canDeny({ rate, hits, refund, enforcement }: TakeItem): boolean {
   return (enforcement === 'enforce' || enforcement === 'quota') && !refund && !isCharge(rate, hits, refund);
-}
-
-/** Returns whether an item gives hits back only if the request is allowed, and therefore in a later step. */
-export function isRefund({ refund }: TakeItem): boolean {
-  return refund;
-}
-
-/**
- * Returns an additional item that makes one partition deny its items. It has more hits than one of their buckets can
- * contain, so it takes none. It uses one of their keys, because another key might be on another server. Empty if no
- * take has to be prevented: windows that count denied hits need no such item, and would count its hits.
- */
-function certainDenial(items: readonly TakeItem[], countDeniedHits: boolean): TakeItem[] {
-  const protectedItem = items.find(({ rate }) => !rate.countsDenied(countDeniedHits));
-  if (protectedItem === undefined) return [];
-  const { key, tagLength, rate } = protectedItem;
-  const hits = rate.reportedLimit + 1;
-  return [{ key, tagLength, rate: rateWithoutCharges(rate), hits, refund: false, enforcement: 'enforce' }];
 }

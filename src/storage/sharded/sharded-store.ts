@@ -5,16 +5,7 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './give-backs.js';
-import {
-  canDeny,
-  divide,
-  isRefund,
-  itemsOfStep,
-  join,
-  type PartitionRequest,
-  possibleDenial,
-  type Step,
-} from './partition-requests.js';
+import { canDeny, divide, join, type PartitionRequest } from './partition-requests.js';
 import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
 /** Settings of {@link ShardedStore}. */
@@ -26,21 +17,16 @@ export interface ShardedStoreOptions extends GiveBackOptions {
 }
 
 /**
- * Buckets on several servers: a cluster, or two Redis servers. A request whose buckets share a partition is
- * forwarded unchanged. A request to several partitions is sent to all of them at once. It is denied if one of them
- * denies it, or if all of its quotas are used up. The partitions that allowed it then get their hits back
- * (`refundsOf`). Refunds follow in a second step, because other requests may use refunded hits, which could then not be
- * taken back. If a request takes from and refunds the same bucket, it takes first.
- *
- * With two Redis servers, windows of one second are decided first. If they deny the request, the other partitions only
- * report whether they deny it, too. Windows count the hits of denied requests, so nothing has to be given back there.
- * - Without `countDeniedHits`, these windows are only peeked at first, and counted after all other partitions have
- * allowed the request. If other requests use up a window in between, the other partitions get their hits back.
+ * Buckets on several servers: a cluster, or two Redis servers. A request whose buckets share a partition is forwarded
+ * unchanged. A request to several partitions is sent to all of them at once, and each decides its part in one step. The
+ * request is denied if one of them denies it, or if all of its quotas are used up. The partitions that allowed it then
+ * get their hits back (`refundsOf`). Refunds of an allowed request follow in a second step, because other requests may
+ * use refunded hits, which could then not be taken back. If a request takes from and refunds the same bucket, it takes
+ * first.
  *
  * - An error of one partition fails the request, unless another partition denies it. Otherwise, a caller could get
  * around available limits by naming an unavailable bucket. The other partitions get their hits back, except hits
- * counted for a denied request, and refunds. If a server is known to be unavailable, the other partitions only report
- * whether they deny the request, and no tokens are taken.
+ * counted for a denied request, and refunds.
  * - Giving back never delays the answer. A refund is tried once, because a repetition might give back too much, and
  * not after the connection of the take was lost. Tokens may therefore be lost, but none are created. The caller ends
  * the abandoned holds, which may be repeated.
@@ -115,74 +101,29 @@ export class ShardedStore implements BucketStore {
   async #takeDivided(items: readonly TakeItem[], callOptions: TakeOptions): Promise<TakeResult> {
     const requests = divide(items, (item) => this.#mapOf(item));
     if (requests.some(splitsChain)) return new StorageError('rejected', SPLIT_CHAIN);
-    const { timeoutMicros, countDeniedHits, monotonicMicros } = this.#options;
+    const { timeoutMicros, monotonicMicros } = this.#options;
     const deadlineMicros = Math.min(callOptions.deadlineMicros, monotonicMicros() + timeoutMicros);
-    const boundedOptions = { ...callOptions, deadlineMicros };
-    const laterOptions = { ...boundedOptions, mayWait: true };
-    const refusal = noteRefusals(requests, callOptions.mayWait);
-    const { canBeDenied, isCertainlyDenied } = possibleDenial(items);
-    if (!canBeDenied) {
-      await this.#runStep(requests, boundedOptions, undefined);
-      return this.#denialOrError(items, requests) ?? join(items, requests, ({ outcomes }) => outcomes);
-    }
-
-    const isDenied = isCertainlyDenied || refusal !== undefined;
-    const { first, last } = this.#splitPhases(requests);
-    const peeksFirst = first.length > 0 && !countDeniedHits;
-    await this.#runStep(first, boundedOptions, {
-      defersRefunds: countDeniedHits || first.length > 1,
-      observesQuotas: true,
-      isDenied: isDenied || peeksFirst,
-    });
-    const cannotPass = isDenied || firstError(first) !== undefined || denyTogether(first, last);
-    await this.#runStep(last, boundedOptions, {
-      defersRefunds: peeksFirst || last.length > 1,
-      observesQuotas: first.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(last) > 1,
-      isDenied: cannotPass,
-    });
-    let rejection = this.#denialOrError(items, requests);
+    noteRefusals(requests, callOptions.mayWait);
+    const defersRefunds = items.some(canDeny);
+    // No partition knows whether the quotas of the others are used up.
+    const observesQuotas = requests.filter(({ hasQuota }) => hasQuota).length > 1;
+    const inFirstStep = (item: TakeItem): TakeItem => {
+      if (item.refund) return defersRefunds ? { ...item, hits: 0 } : item;
+      return observesQuotas && item.enforcement === 'quota' ? { ...item, enforcement: 'observe' } : item;
+    };
+    await Promise.all(
+      requests.map((request) =>
+        request.send({ ...callOptions, deadlineMicros }, request.items.map(inFirstStep)),
+      ),
+    );
+    const rejection = this.#denialOrError(items, requests);
     if (rejection !== undefined) return rejection;
-
-    if (peeksFirst) {
-      await this.#runStep(first, laterOptions, {
-        defersRefunds: first.length > 1,
-        observesQuotas: last.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(first) > 1,
-        isDenied: false,
-      });
-      rejection = this.#denialOrError(items, requests);
-      if (rejection !== undefined) return rejection;
-    }
-    const error = await this.#refund(requests, laterOptions);
+    const error = defersRefunds
+      ? await this.#refund(requests, { ...callOptions, deadlineMicros, mayWait: true })
+      : undefined;
     if (error === undefined) return join(items, requests, ({ outcomes }) => outcomes);
     this.#giveBacks.begin(requests);
     return this.#withAbandoned(error, items, requests);
-  }
-
-  /**
-   * Separates the partition requests of a take with REDIS_PERSECOND into two phases: `first` is decided before `last`.
-   */
-  #splitPhases(requests: readonly PartitionRequest[]): {
-    readonly first: readonly PartitionRequest[];
-    readonly last: readonly PartitionRequest[];
-  } {
-    const first = requests.filter(({ map }) => map === this.#perSecond);
-    if (first.length === requests.length) return { first: [], last: requests };
-    return { first, last: requests.filter(({ map }) => map === this.#main) };
-  }
-
-  /** Runs a step: sends the requests at once and records their results. An undefined step sends all items unchanged. */
-  async #runStep(
-    requests: readonly PartitionRequest[],
-    callOptions: TakeOptions,
-    step: Step | undefined,
-  ): Promise<void> {
-    const { countDeniedHits } = this.#options;
-    const answers = requests.map((request) => {
-      request.defersRefunds = step?.defersRefunds === true;
-      const asked = step === undefined ? request.items : itemsOfStep(request.items, step, countDeniedHits);
-      return request.send(callOptions, asked);
-    });
-    await Promise.all(answers);
   }
 
   /**
@@ -192,7 +133,7 @@ export class ShardedStore implements BucketStore {
   #denialOrError(items: readonly TakeItem[], requests: readonly PartitionRequest[]): TakeResult | undefined {
     const { countDeniedHits } = this.#options;
     const error = firstError(requests);
-    const isDenied = error === undefined ? denyTogether(requests, []) : requests.some(({ denies }) => denies);
+    const isDenied = error === undefined ? denyTogether(requests) : requests.some(({ denies }) => denies);
     if (error === undefined && !isDenied) return undefined;
     this.#giveBacks.begin(requests);
     if (error !== undefined && !isDenied) return this.#withAbandoned(error, items, requests);
@@ -224,8 +165,8 @@ export class ShardedStore implements BucketStore {
       else request.noteRefunds(result);
     };
     for (const request of requests) {
-      if (!request.defersRefunds || request.shard === undefined) continue;
-      const items = request.items.filter(isRefund);
+      if (request.shard === undefined) continue;
+      const items = request.items.filter(({ refund }) => refund);
       if (items.every(({ hits }) => hits === 0)) continue;
       const result = request.shard.takePartition({ partition: request.partition, items, ...callOptions });
       if (result instanceof Promise) answers.push(result.then((late) => note(request, late)));
@@ -257,16 +198,10 @@ function splitsChain({ items, indexes }: PartitionRequest): boolean {
   );
 }
 
-/** Returns whether the decided requests deny together. The quotas of the undecided `others` count, too. */
-function denyTogether(requests: readonly PartitionRequest[], others: readonly PartitionRequest[]): boolean {
+/** Returns whether the requests deny together. */
+function denyTogether(requests: readonly PartitionRequest[]): boolean {
   if (requests.some(({ denies }) => denies)) return true;
-  const decideQuotas = countQuotaPartitions(requests) > 0 && countQuotaPartitions(others) === 0;
-  return decideQuotas && !requests.some(({ hasQuotaLeft }) => hasQuotaLeft);
-}
-
-/** Returns the number of partitions with quotas. */
-function countQuotaPartitions(requests: readonly PartitionRequest[]): number {
-  return requests.filter(({ hasQuota }) => hasQuota).length;
+  return requests.some(({ hasQuota }) => hasQuota) && !requests.some(({ hasQuotaLeft }) => hasQuotaLeft);
 }
 
 function firstError(requests: readonly PartitionRequest[]): StorageError | undefined {
@@ -276,9 +211,8 @@ function firstError(requests: readonly PartitionRequest[]): StorageError | undef
 /**
  * Refuses the requests whose servers are unavailable. If there are any, also refuses the requests that cannot deny,
  * except settlements.
- * Returns the first error.
  */
-function noteRefusals(requests: readonly PartitionRequest[], mayWait: boolean): StorageError | undefined {
+function noteRefusals(requests: readonly PartitionRequest[], mayWait: boolean): void {
   const refusals = new Map<Shard, StorageError | undefined>();
   for (const request of requests) {
     const { shard } = request;
@@ -287,11 +221,10 @@ function noteRefusals(requests: readonly PartitionRequest[], mayWait: boolean): 
     request.refuse(refusals.get(shard));
   }
   const first = firstError(requests);
-  if (first === undefined) return undefined;
+  if (first === undefined) return;
   for (const request of requests) {
     // Settlements do not depend on each other.
     const isSettlement = request.items[0]?.settles !== undefined;
     if (!isSettlement && !request.items.some(canDeny)) request.refuse(first);
   }
-  return first;
 }

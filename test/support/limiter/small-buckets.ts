@@ -19,7 +19,7 @@ export const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
 ];
 
 /** Generates an item on one of {@link BUCKETS}. */
-export const someItem: fc.Arbitrary<TakeItem> = fc
+const someItem: fc.Arbitrary<TakeItem> = fc
   .record({
     bucket: fc.constantFrom(...BUCKETS),
     hits: fc.integer({ min: 0, max: 3 }),

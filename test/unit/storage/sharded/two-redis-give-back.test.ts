@@ -7,6 +7,7 @@ import {
 } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
+import { turn } from '../../../../src/runtime/turns.js';
 import { DenyCache } from '../../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { ShardedStore } from '../../../../src/storage/sharded/sharded-store.js';
@@ -82,17 +83,12 @@ const tokens = takeItem('b', HUNDRED);
 const peek = ({ key, rate }: TakeItem) => main.inner.take([takeItem(key, rate, { hits: 0 })])[0]!;
 const settled = () => waitFor('the store to have been given back', () => told.length === 2);
 
-/** Other requests use up the one-second window before the last step. */
-function loseRace(): void {
-  perSecond.steps.set(2, (items) => {
-    perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 2 })]);
-    return perSecond.inner.take(items);
-  });
-}
+/** Other requests use up the one-second window. */
+const useUp = () => perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 2 })]);
 
-describe('a request that finds a one-second window used up in its last step', () => {
+describe('a request that finds a one-second window used up', () => {
   test('gets a charge back, unless the charge reached the maximum debt of a bucket', async () => {
-    loseRace();
+    useUp();
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
     const smallCharge = takeItem('r', owing, { hits: 120 });
     const largeCharge = takeItem('d', owing, { hits: 200 });
@@ -108,7 +104,7 @@ describe('a request that finds a one-second window used up in its last step', ()
   });
 
   test('reports the debt of a bucket that was in debt before', async () => {
-    loseRace();
+    useUp();
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
     main.inner.take([takeItem('d', owing, { hits: 110 })]);
     expect(await take(second, takeItem('d', owing, { hits: 20, enforcement: 'observe' }))).toMatchObject([
@@ -120,7 +116,7 @@ describe('a request that finds a one-second window used up in its last step', ()
   });
 
   test('is allowed if only quotas were used up and the main store has an unused one', async () => {
-    loseRace();
+    useUp();
     const quota = takeItem('s', PER_SECOND, { enforcement: 'quota' });
     const mainQuota = takeItem('m', PER_MINUTE, { enforcement: 'quota' });
     const enforced = takeItem('t', PER_SECOND);
@@ -133,8 +129,8 @@ describe('a request that finds a one-second window used up in its last step', ()
     expect(peek(minute).used).toBe(1);
   });
 
-  test('is denied if all quotas are used up by then', async () => {
-    loseRace();
+  test('is denied if all quotas are used up', async () => {
+    useUp();
     main.inner.take([takeItem('m', PER_MINUTE, { hits: 5 })]);
     const quotas = [second, minute].map((item) => ({ ...item, enforcement: 'quota' as const }));
     expect(await take(...quotas, tokens)).toMatchObject([{ limited: true }, { limited: true }, {}]);
@@ -177,7 +173,8 @@ describe('giving back', () => {
     });
     main.inner.take([takeItem('b', HUNDRED, { hits: 99 })]);
     // Another request is denied because of the hits that this one has taken.
-    perSecond.steps.set(2, async () => {
+    perSecond.steps.set(1, async () => {
+      await turn();
       expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true }]);
       expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true, cached: true }]);
       return AWAY;
