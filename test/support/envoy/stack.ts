@@ -36,7 +36,7 @@ export interface Stack {
 
 /**
  * A longer timeout than in the shipped files. Envoy ignores a late decision and lets the request through, so a busy
- * machine could otherwise change the counts of a test.
+ * machine could otherwise change the counts of a test. The same applies to a late answer of Redis.
  */
 export const LONG_TIMEOUTS: readonly (readonly [string, string])[] = [['timeout: 0.25s', 'timeout: 10s']];
 
@@ -90,6 +90,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       const redis = await startRedis();
       stops.push(() => redis.stop());
       env['REDIS_URL'] = `redis://127.0.0.1:${redis.port}`;
+      env['REDIS_TIMEOUT'] ??= '10s';
     }
     const weir = await startWeir({ env, ...(options.policy !== undefined && { policy: options.policy }) });
     stops.push(() => weir.stop());
