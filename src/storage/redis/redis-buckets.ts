@@ -1,7 +1,6 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 import type { ShardMap } from '../sharded/shard.js';
 import type { ConnectionCounts } from './connection/connection-options.js';
-import type { ScriptReply, ScriptRequest } from './script-requests.js';
 
 /** The state of a server that stores buckets. */
 export interface RedisNodeState {
@@ -13,6 +12,21 @@ export interface RedisNodeState {
   /** Average duration of recent calls; undefined before the first reply. */
   readonly latencyMicros: number | undefined;
 }
+
+/** A script call that is not a take. Its reply is one text. */
+export interface ScriptRequest {
+  readonly script: string;
+  /** The only key that it reads or writes, with its prefix. */
+  readonly key: string;
+  /** Arguments after the time, which is the same as in take.lua: '' if the script must read the clock of Redis. */
+  readonly args: readonly string[];
+}
+
+/**
+ * Reply of a script, or its failure. After a failure with the reason `timeout`, the script may have run; after any
+ * other failure, it has not.
+ */
+export type ScriptReply = string | StorageError;
 
 /** The servers that store buckets: one Redis, or several that act as one. */
 export interface RedisBuckets extends ShardMap {
@@ -30,7 +44,8 @@ export interface RedisBuckets extends ShardMap {
   onDown(listener: (reason: string) => void): void;
   /**
    * Runs a script once on the server of its key, even if the reply is lost. Does not run it while that server is
-   * unavailable. Never rejects. Ends within the larger of REDIS_TIMEOUT and 0.5 s after it was sent.
+   * unavailable, or while the slot of the key moves to another server. Never rejects. Ends within the larger of
+   * REDIS_TIMEOUT and 0.5 s after it was sent.
    */
   runScript(request: ScriptRequest): Promise<ScriptReply>;
 }

@@ -1,3 +1,4 @@
+import { readAsset } from '../../assets.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Settlement } from '../../limiter/holds/hold.js';
 import {
@@ -10,7 +11,6 @@ import {
 } from '../../limiter/holds/hold-book.js';
 import type { RedisBuckets } from './redis-buckets.js';
 import { holdsKey, redisKey } from './redis-key.js';
-import { scriptText } from './script-requests.js';
 import { encodeId } from './take-script.js';
 
 /** Line of the reply for a hold; see holds.lua. */
@@ -20,7 +20,7 @@ const HOLD = /^([0-9a-f]{24}) (\d+) (\d+|-) (\d+) (\d+) (\d+)$/;
 export class RedisHoldBook implements HoldBook {
   readonly #redisOf: (bucket: HeldBucket) => Pick<RedisBuckets, 'runScript'>;
   readonly #keyPrefix: string | undefined;
-  readonly #script = `${scriptText(['src/storage/redis/script/holds.lua'])}return listHolds(KEYS[1], ARGV)`;
+  readonly #script = `${readAsset('src/storage/redis/script/holds.lua')}return listHolds(KEYS[1], ARGV)`;
 
   /** `redisOf` returns the Redis of a bucket. */
   constructor(redisOf: (bucket: HeldBucket) => Pick<RedisBuckets, 'runScript'>, keyPrefix?: string) {

@@ -15,12 +15,11 @@ import { InFlightCalls } from './in-flight-calls.js';
 import { RedisNode } from './node/redis-node.js';
 import { MAX_ORDINARY_ITEMS, OpenBatches } from './open-batches.js';
 import { PROBE, probeRedis } from './probe.js';
-import type { RedisBuckets, RedisNodeState } from './redis-buckets.js';
+import type { RedisBuckets, RedisNodeState, ScriptReply, ScriptRequest } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
-import { ScriptRequests } from './script-requests.js';
 import { type BatchOptions, type BatchOwner, ONLY_PARTITION, TakeBatch } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
 import { QUERY_MS } from './with-redis.js';
@@ -34,7 +33,6 @@ const CLOSE_WAIT_MS = 500;
  * deadline; see docs/operate/redis-outages.md.
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
-  readonly runScript: ScriptRequests['run'];
   readonly onlyPartition: Partition | undefined = ONLY_PARTITION;
   private readonly options: RedisStoreOptions;
   private readonly monotonicMicros: () => number;
@@ -83,8 +81,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       },
       graceExpired: () => this.failUnsent(),
     });
-    const requests = new ScriptRequests(options, () => this.connection);
-    this.runScript = (request, asking) => requests.run(request, asking);
     this.inFlightCalls = new InFlightCalls({
       connection: this.connection,
       scripts: this.scripts,
@@ -126,6 +122,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   /** Runs other commands than takes on the connection. Rejects without a connection, or after some time. */
   query<T>(use: (redis: Redis) => Promise<T>): Promise<T> {
     return this.connection.query(QUERY_MS, use);
+  }
+
+  runScript(request: ScriptRequest): Promise<ScriptReply> {
+    return this.connection.runScript(request, this.options.clock?.());
   }
 
   partitionOf(_item: TakeItem): Partition {

@@ -13,14 +13,13 @@ import { withTimeout } from '../../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
-import { RedisReplyError } from '../connection/redis-error.js';
+import type { RedisReplyError } from '../connection/redis-error.js';
 import { nodeFaultOf, nodeFaultText } from '../node/faults.js';
-import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
+import type { RedisBuckets, RedisNodeState, ScriptReply, ScriptRequest } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { HighestTime } from '../redis-time.js';
-import type { ScriptReply, ScriptRequest } from '../script-requests.js';
 import type { TakeBatch } from '../take-batch.js';
 import { optionsOf } from '../with-redis.js';
 import {
@@ -30,7 +29,7 @@ import {
   queryNode,
   redirectedEndpoint,
 } from './cluster-view.js';
-import { isRedirection, type Redirect } from './redirect.js';
+import type { Redirect } from './redirect.js';
 import { SLOTS, slotOfKey, tagOfSlots } from './slot-keys.js';
 
 /** Time for which a node without slots is kept, in milliseconds, because migrated slots may return. */
@@ -175,19 +174,12 @@ export class ClusterStore implements RedisBuckets, Shard {
     return 'skipped';
   }
 
-  /** Runs a script on the node that serves its key, see {@link RedisBuckets.runScript}. Follows one redirection. */
   async runScript(request: ScriptRequest): Promise<ScriptReply> {
-    const slot = slotOfKey(request.key);
-    const node = this.#owners[slot];
-    if (node === undefined) return this.#unservedSlot(slot);
-    const answer = await node.store.runScript(request);
-    const cause = typeof answer === 'string' ? undefined : answer.cause;
-    if (!(cause instanceof RedisReplyError) || !isRedirection(cause)) return answer;
-    this.#poll.refresh();
-    const other = this.#redirectedNode(cause, node);
-    if (other === undefined || other === node) return answer;
-    if (cause.code === 'MOVED') this.#owners[slot] = other;
-    return other.store.runScript(request, cause.code === 'ASK');
+    const store = this.#storeOf(slotOfKey(request.key));
+    const reply = store instanceof StorageError ? store : await store.runScript(request);
+    // Another node may serve the slot now.
+    if (reply instanceof StorageError) this.#poll.refresh();
+    return reply;
   }
 
   async close(): Promise<void> {
@@ -208,10 +200,8 @@ export class ClusterStore implements RedisBuckets, Shard {
 
   #storeOf(partition: Partition): RedisStore | StorageError {
     const slot = slotOf(partition);
-    return this.#owners[slot]?.store ?? this.#unservedSlot(slot);
-  }
-
-  #unservedSlot(slot: number): StorageError {
+    const node = this.#owners[slot];
+    if (node !== undefined) return node.store;
     this.#poll.refresh();
     return this.#refuse('disconnected', `no node of the Redis Cluster serves slot ${slot}`);
   }
@@ -307,7 +297,9 @@ export class ClusterStore implements RedisBuckets, Shard {
     if (code === 'TRYAGAIN') return this.#splitByKey(slot, batch);
     this.#poll.refresh();
     // No node serves the slot, or this node is wrong. The next view may contain another node.
-    const node = this.#redirectedNode(error, from);
+    const [, , address = ''] = error.message.split(' ');
+    const endpoint = redirectedEndpoint(address, from.endpoint.host);
+    const node = endpoint && this.#findOrOpen(endpoint);
     if (node === undefined || (code === 'MOVED' && node === from)) return 'held';
     if (code === 'ASK') {
       this.#noteMoving(slot);
@@ -329,14 +321,6 @@ export class ClusterStore implements RedisBuckets, Shard {
     for (const { items, deadlineMicros, resolve } of batch.detachPending())
       void Promise.resolve(this.#options.takeAgain(items, deadlineMicros)).then(resolve);
     return 'emptied';
-  }
-
-  /** Returns the node that MOVED or ASK from the node `from` names, or undefined without an address. */
-  #redirectedNode({ code, message }: RedisReplyError, from: ClusterNode): ClusterNode | undefined {
-    if (code !== 'MOVED' && code !== 'ASK') return undefined;
-    const [, , address = ''] = message.split(' ');
-    const endpoint = redirectedEndpoint(address, from.endpoint.host);
-    return endpoint && this.#findOrOpen(endpoint);
   }
 
   #logView(isFirst: boolean, unserved: number): void {

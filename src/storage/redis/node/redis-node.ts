@@ -1,4 +1,5 @@
 import { Redis, ReplyError } from '../../../ioredis.js';
+import { StorageError } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import { networkMessage } from '../../../network-message.js';
@@ -17,6 +18,7 @@ import {
 import { evictionWarning } from '../connection/expect-server.js';
 import type { RedisLogin } from '../connection/login.js';
 import { IS_PROXY, RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
+import type { ScriptReply, ScriptRequest } from '../redis-buckets.js';
 import { shownServer } from '../with-redis.js';
 import type { ConnectorOwner } from './connector.js';
 import { nodeFaultOf, nodeFaultText } from './faults.js';
@@ -191,6 +193,29 @@ export class RedisNode {
     } catch (error) {
       throw error instanceof ReplyError ? new RedisReplyError(error.message) : error;
     }
+  }
+
+  /**
+   * Runs a script that is not a take, see RedisBuckets. `timeMicros` replaces the clock of Redis. Failures do not open
+   * the circuit breaker, because only takes decide whether Redis works.
+   */
+  async runScript(
+    { script, key, args }: ScriptRequest,
+    timeMicros: number | undefined,
+  ): Promise<ScriptReply> {
+    const name = this.#options.address.redactedAddress;
+    if (!this.up) return new StorageError(this.downReason, `Redis ${name} is unavailable`, { unsent: true });
+    if (!this.hasRoom)
+      return new StorageError('overloaded', `Redis ${name} has not answered the previous requests`);
+    const sent = this.send('eval', [script, '1', key, String(timeMicros ?? ''), ...args]);
+    const reply = sent.then(String, (error: Error) => {
+      if (!(error instanceof RedisReplyError))
+        return new StorageError('timeout', `the connection to Redis ${name} was lost before the reply`);
+      if (nodeFaultOf(error.message).reaction === 'reconnect') this.noteFailure(error);
+      return new StorageError('rejected', error.message);
+    });
+    const late = () => new StorageError('timeout', `Redis ${name} did not answer in time`);
+    return withTimeout(this.#answerMs, reply, late);
   }
 
   /** Records an answered call. */
