@@ -1,9 +1,19 @@
+import { randomBytes } from 'node:crypto';
 import type { TakeItem } from '../../limiter/bucket-store.js';
 import { tokenBucketRate } from '../../limiter/token-bucket.js';
 import type { SendCommand } from './connection/connection-options.js';
-import { RedisReplyError } from './connection/redis-error.js';
+import { IS_PROXY, RedisReplyError } from './connection/redis-error.js';
+import { nodeFaultOf } from './node/faults.js';
 import type { RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
+
+/**
+ * Number of scripts that are called, each with another key. If each of two servers has half of all keys, all scripts
+ * run on one of them with a probability of 2^-7.
+ */
+const PROBE_KEYS = 8;
+/** A script that returns the `run_id` of its server, or '' if the server does not report it. */
+const RUN_ID = "return string.match(redis.call('INFO','server'),'run_id:(%x+)') or ''";
 
 /** A take from a bucket that fills within 1 s, so that its key expires soon. */
 export const PROBE: TakeItem = {
@@ -49,4 +59,42 @@ async function expectAsking(send: SendCommand): Promise<void> {
     // A service that only resembles a Redis Cluster may not support the command.
     if (!(error instanceof RedisReplyError) || error.code === 'NOPERM') throw error;
   }
+}
+
+/**
+ * Rejects if scripts with different keys run on different servers, as behind a sharding proxy. Several servers would
+ * then count the same bucket. Accepts a server that does not let scripts call INFO.
+ */
+export async function expectSingleServer(send: SendCommand, keys: RedisKeys): Promise<void> {
+  const unused = Array.from({ length: PROBE_KEYS + 1 }, () =>
+    keys.ownKey(randomBytes(8).toString('hex'), PROBE.key),
+  );
+  // The second key makes every node of a Redis Cluster refuse the script, even a node that serves all slots.
+  const calls = unused.slice(1).map((key, i) => send('eval', [RUN_ID, '2', key, unused[i] as string]));
+  const runIds = new Set<string>();
+  let refusal: RedisReplyError | undefined;
+  for (const answer of await Promise.allSettled(calls)) {
+    if (answer.status === 'fulfilled') runIds.add(String(answer.value));
+    else if (answer.reason instanceof RedisReplyError) refusal ??= answer.reason;
+    else throw answer.reason;
+  }
+  if (runIds.size > 1)
+    throw new Error(`${IS_PROXY} scripts with ${PROBE_KEYS} keys ran on ${runIds.size} servers`);
+  if (refusal === undefined) return;
+  // If only some servers behind a proxy answer, the check is repeated.
+  if (runIds.size > 0 || nodeFaultOf(refusal.message).label === 'moved') throw refusal;
+}
+
+/**
+ * Returns a warning if a Redis may evict buckets. Resolves with undefined if it does not, or does not tell. Never
+ * rejects.
+ */
+export async function evictionWarning(send: SendCommand): Promise<string | undefined> {
+  const info = String(await send('info', ['memory']).catch(() => ''));
+  const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
+  if (policy === 'noeviction' || !/^maxmemory:[1-9]/m.test(info)) return undefined;
+  return (
+    `may evict buckets (maxmemory-policy ${policy}), which are then full again; ` +
+    'set maxmemory-policy to noeviction'
+  );
 }

@@ -9,12 +9,11 @@ import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded/shard.js';
 import type { BatchKeys } from './call-buckets.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
-import { expectSingleServer } from './connection/expect-server.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import { InFlightCalls } from './in-flight-calls.js';
 import { RedisNode } from './node/redis-node.js';
 import { MAX_ORDINARY_ITEMS, OpenBatches } from './open-batches.js';
-import { PROBE, probeRedis } from './probe.js';
+import { expectSingleServer, PROBE, probeRedis } from './probe.js';
 import type { RedisBuckets, RedisNodeState, ScriptReply, ScriptRequest } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
@@ -70,7 +69,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.keys = options.keys ?? new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
     this.connection = new RedisNode(options, {
       check: async (send) => {
-        if (options.probeTag === undefined) await expectSingleServer(send, options.keyPrefix);
+        if (options.probeTag === undefined) await expectSingleServer(send, this.keys);
       },
       probe: (send, isNew) =>
         probeRedis(send, isNew, options.probeTag, this.keys, (key) => this.probeBucket(send, key, isNew)),

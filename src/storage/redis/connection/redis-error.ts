@@ -1,6 +1,6 @@
 import { withoutArguments } from '../../../redis-auth.js';
 
-/** Start of messages about a sharding proxy; see expect-server.ts. */
+/** Start of messages about a sharding proxy; see probe.ts. */
 export const IS_PROXY = 'this address belongs to a proxy:';
 
 /** An error reply of Redis (RESP2, "Simple errors"). */

@@ -15,9 +15,9 @@ import {
   type RedisServerOptions,
   type SendCommand,
 } from '../connection/connection-options.js';
-import { evictionWarning } from '../connection/expect-server.js';
 import type { RedisLogin } from '../connection/login.js';
 import { IS_PROXY, RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
+import { evictionWarning } from '../probe.js';
 import type { ScriptReply, ScriptRequest } from '../redis-buckets.js';
 import { shownServer } from '../with-redis.js';
 import type { ConnectorOwner } from './connector.js';
