@@ -165,21 +165,13 @@ export class RedisNode {
     this.#unansweredBytes += length;
     this.#cork();
     return new Promise((resolve, reject) => {
-      const end = (): void => {
+      const done = (reply: Buffer | Error): void => {
         this.#unansweredBytes -= length;
         this.#owner.unreadBytes = 0;
+        if (reply instanceof Error) reject(reply);
+        else resolve(reply);
       };
-      const result = {
-        replied: (reply: Buffer): void => {
-          end();
-          resolve(reply);
-        },
-        failed: (error: Error): void => {
-          end();
-          reject(error);
-        },
-      };
-      new ScriptCall(ascii ? text : Buffer.from(text), result).sendTo(this.#redis);
+      new ScriptCall(ascii ? text : Buffer.from(text), done).sendTo(this.#redis);
     });
   };
 

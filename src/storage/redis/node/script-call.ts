@@ -15,13 +15,6 @@ function prefix(bytes: number): string {
 
 const LOST = new Error('the connection to Redis was lost before the reply');
 
-/** What happens to a {@link ScriptCall}. Exactly one method is called, once. */
-export interface ScriptCallResult {
-  replied(reply: Buffer): void;
-  /** `error` is a {@link RedisReplyError} if Redis refused the command. Any other error means that it may have run. */
-  failed(error: Error): void;
-}
-
 /**
  * A command for ioredis whose bytes are made once. Compared with ioredis's own command, it creates no promise, measures
  * no arguments and converts no reply. It has no arguments of its own, so no error of ioredis contains keys or
@@ -34,12 +27,15 @@ export class ScriptCall {
   readonly isTraced = true;
   readonly promise = undefined;
   readonly #bytes: string | Buffer;
-  readonly #result: ScriptCallResult;
+  readonly #done: (reply: Buffer | Error) => void;
 
-  /** `bytes` is the encoded command as a buffer or ASCII text. */
-  constructor(bytes: string | Buffer, result: ScriptCallResult) {
+  /**
+   * `bytes` is the encoded command as a buffer or ASCII text. `done` receives the reply once: a {@link RedisReplyError}
+   * if Redis refused the command. After any other error, the command may have run.
+   */
+  constructor(bytes: string | Buffer, done: (reply: Buffer | Error) => void) {
     this.#bytes = bytes;
-    this.#result = result;
+    this.#done = done;
   }
 
   /** Passes this command to ioredis, whose types accept only its own class. */
@@ -54,12 +50,11 @@ export class ScriptCall {
   }
 
   resolve(reply: unknown): void {
-    if (Buffer.isBuffer(reply)) this.#result.replied(reply);
-    else this.#result.failed(new UnknownReplyError());
+    this.#done(Buffer.isBuffer(reply) ? reply : new UnknownReplyError());
   }
 
   reject(error: Error): void {
-    this.#result.failed(error instanceof ReplyError ? new RedisReplyError(error.message) : LOST);
+    this.#done(error instanceof ReplyError ? new RedisReplyError(error.message) : LOST);
   }
 }
 
