@@ -134,6 +134,7 @@ export class WireWriter {
 
   /** Same as {@link textField}, for strings that recur: names from the policy or this program, never from callers. */
   cachedTextField(tag: number, text: string): void {
+    if (text.length === 0) return;
     const known = this.#cachedTexts.get(text);
     if (known === undefined) {
       this.#learn(text);
@@ -148,7 +149,7 @@ export class WireWriter {
 
   #learn(text: string): void {
     const bytes = Buffer.from(text);
-    if (bytes.length === 0 || bytes.length >= 0x80 || this.#cachedTexts.size >= MAX_CACHED_TEXTS) return;
+    if (bytes.length >= 0x80 || this.#cachedTexts.size >= MAX_CACHED_TEXTS) return;
     this.#cachedTexts.set(text, Uint8Array.of(bytes.length, ...bytes));
   }
 
