@@ -45,7 +45,7 @@ export const MAX_PART_BYTES = 128;
  */
 export const MAX_NAME_BYTES = 1024;
 /** Maximum length in UTF-16 units that certainly fits, because a unit takes at most three bytes. */
-export const MAX_UNCHECKED_UNITS = Math.floor(MAX_NAME_BYTES / 3);
+const MAX_UNCHECKED_UNITS = Math.floor(MAX_NAME_BYTES / 3);
 
 /** Name of a bucket, and the number of characters for domain and first entry. */
 export interface BucketKey {
@@ -82,11 +82,14 @@ export function shapePart(rate: Rate): string {
 
 /** Returns the part for a domain, an entry key or a value that may be shown; see {@link valuePart}. */
 export function textPart(text: string): string {
-  // A UTF-16 unit takes at most three bytes in UTF-8, so short strings need not be measured.
-  if (text.length * 3 <= MAX_PART_BYTES || Buffer.byteLength(text) <= MAX_PART_BYTES) {
-    return `${text.length}:${text}`;
-  }
-  return `#${sha256Hex(text)}`;
+  return isShort(text) ? `${text.length}:${text}` : `#${sha256Hex(text)}`;
+}
+
+/** Returns whether a string takes at most {@link MAX_PART_BYTES}. A UTF-16 unit takes one to three bytes in UTF-8. */
+function isShort(text: string): boolean {
+  const { length } = text;
+  if (length * 3 <= MAX_PART_BYTES) return true;
+  return length <= MAX_PART_BYTES && Buffer.byteLength(text) <= MAX_PART_BYTES;
 }
 
 /**
@@ -135,7 +138,8 @@ export function boundedKey(tag: string, rest: string): BucketKey {
   return { key: fits(key) ? key : withDigest(tag, rest), tagLength: tag.length };
 }
 
-function fits(key: string): boolean {
+/** Returns whether a name takes at most {@link MAX_NAME_BYTES}. */
+export function fits(key: string): boolean {
   const { length } = key;
   if (length <= MAX_UNCHECKED_UNITS) return true;
   return length <= MAX_NAME_BYTES && Buffer.byteLength(key) <= MAX_NAME_BYTES;

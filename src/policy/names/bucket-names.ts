@@ -1,7 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import type { PlannedNodes } from '../plans/planned-nodes.js';
 import type { BucketName, PolicyNode } from '../policy-node.js';
-import { type BucketKey, boundedKey, extendedKey, MAX_UNCHECKED_UNITS, textPart } from './bucket-key.js';
+import { type BucketKey, boundedKey, extendedKey, fits, textPart } from './bucket-key.js';
 import { requestStatName } from './stat-name.js';
 
 /**
@@ -89,9 +89,9 @@ export class BucketNames {
     for (let i = 0; i < nameEntries.length; i++) {
       const { value } = entries[nameEntries[i] as number] as Entry;
       units += value.length;
+      if (units > MAX_CACHED_UNITS) return this.build(leaf, entries);
       hash = hashEnd(value, hash);
     }
-    if (units > MAX_CACHED_UNITS) return this.build(leaf, entries);
     const slot = (hash ^ (hash >>> 16)) & (CACHE_SLOTS - 1);
     const { slots, hashes } = this;
     const at = hashes[slot] === hash ? slot : slot ^ 1;
@@ -132,7 +132,7 @@ export class BucketNames {
     const tag = this.domainPart + node.keyPart((entries[0] as Entry).value);
     const key = tag + rest;
     const keys =
-      suffix !== undefined && key.length <= MAX_UNCHECKED_UNITS
+      suffix !== undefined && fits(key)
         ? [key]
         : keysOf(leaf, boundedKey(tag, rest.slice(0, rest.length - (suffix ?? '').length)));
     return { node: leaf, keys, tagLength: tag.length, statNames: this.statNamesOf(leaf, entries) };
