@@ -63,16 +63,17 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
  * Throws {@link DecodeError} with a sentence for the caller.
  */
 export function requestFromJson(json: Uint8Array, bounds: RequestBounds): RateLimitRequest {
-  return new RequestReader(bounds).read(parse(json));
-}
-
-function parse(json: Uint8Array): unknown {
   let text: string;
   try {
     text = UTF8.decode(json);
   } catch {
     throw new DecodeError('the body is not JSON: it is not valid UTF-8');
   }
+  // Valid UTF-8 has no lone surrogates, so only an escape can create one.
+  return new RequestReader(bounds, text.includes('\\u')).read(parse(text));
+}
+
+function parse(text: string): unknown {
   checkNames(text);
   try {
     // A quoted number is the same number, and keeps all of its digits.
@@ -146,13 +147,16 @@ function nameOf(text: string, start: number, end: number): string {
 /** Converts a request from the values of JSON.parse. */
 class RequestReader {
   readonly #bounds: RequestBounds;
+  readonly #mayHaveSurrogates: boolean;
   #entriesLeft: number;
   /** Indices of the current descriptor and entry, for error messages. */
   #descriptorAt = -1;
   #entryAt = -1;
 
-  constructor(bounds: RequestBounds) {
+  /** `mayHaveSurrogates`: whether texts may have lone surrogates. */
+  constructor(bounds: RequestBounds, mayHaveSurrogates: boolean) {
     this.#bounds = bounds;
+    this.#mayHaveSurrogates = mayHaveSurrogates;
     this.#entriesLeft = bounds.maxEntries;
   }
 
@@ -230,7 +234,8 @@ class RequestReader {
   #text(value: unknown, field: string): string {
     const text = value ?? '';
     if (typeof text !== 'string') this.#refuse(field, 'expected string', text);
-    if (!text.isWellFormed()) this.#refuse(field, 'a lone surrogate is not valid text');
+    if (this.#mayHaveSurrogates && !text.isWellFormed())
+      this.#refuse(field, 'a lone surrogate is not valid text');
     return text;
   }
 
