@@ -74,21 +74,49 @@ async function leftOpen(before) {
 }
 
 module.exports = class extends TestEnvironment {
+  /** For the file, and each `describe` block and test that runs: the functions that close what it opened. */
+  scopes = [[]];
+  /** Errors of these functions after a `describe` block or the file. */
+  errors = [];
+
   async setup() {
     await super.setup();
     reserved ??= reserveLane();
     this.global.weirTestLane = await reserved;
+    // See test/support/process/close-later.ts.
+    this.global.weirTestCloses = (close) => this.scopes.at(-1).push(close);
     this.before = process.getActiveResourcesInfo();
   }
 
+  async handleTestEvent({ name, test }) {
+    // Tests that run at the same time share the scope of their block.
+    if (test?.concurrent) return;
+    if (name === 'run_describe_start' || name === 'test_started') this.scopes.push([]);
+    if (name === 'run_describe_finish' || name === 'test_done')
+      await this.endScope(test?.errors ?? this.errors);
+  }
+
+  /** Closes what the innermost scope opened, the latest first. */
+  async endScope(errors) {
+    for (const close of this.scopes.pop().reverse()) {
+      try {
+        await close();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+  }
+
   async teardown() {
+    await this.endScope(this.errors);
     // After the hooks of the file: a client whose server is gone would reconnect until it is closed.
     await this.global.weirTestEnd?.();
     await super.teardown();
+    if (this.errors.length > 0) throw this.errors[0];
     const left = await leftOpen(this.before);
     if (left.length > 0)
       throw new Error(
-        `the tests left open: ${left.join(', ')}; close each client, server and timer in afterAll`,
+        `the tests left open: ${left.join(', ')}; close each client, server and timer, for example with closeLater`,
       );
   }
 };

@@ -4,6 +4,7 @@
  */
 import { type Burst, fireBurst } from '../../test/support/envoy/burst.js';
 import { type Stack, startStack } from '../../test/support/envoy/stack.js';
+import { closeAll } from '../../test/support/process/close-later.js';
 import { type HttpAnswer, headersLike } from '../../test/support/process/http-client.js';
 import { watch } from './watch.js';
 
@@ -120,7 +121,7 @@ async function main(): Promise<void> {
     );
     await play(stack);
   } finally {
-    await stack.stop();
+    await closeAll();
   }
   console.log('Stopped.');
 }

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { type Stack, startStack } from '../../test/support/envoy/stack.js';
+import { closeAll, closeLater } from '../../test/support/process/close-later.js';
 import { httpRequest } from '../../test/support/process/http-client.js';
 import { fetchTools, optionalToolPath, repositoryRoot } from '../../test/support/process/tools.js';
 import { waitFor } from '../../test/support/process/wait-for.js';
@@ -24,8 +25,8 @@ const CALLERS = [
 ] as const;
 const TICK_MS = 100;
 
-/** Sends requests to Envoy until it is stopped. Ignores errors, because Envoy may be stopping. */
-function startLoad(port: number): { stop(): Promise<void> } {
+/** Sends requests to Envoy until {@link closeAll}. Ignores errors, because Envoy may be stopping. */
+function startLoad(port: number): void {
   const underWay = new Set<Promise<unknown>>();
   let ticks = 0;
   const timer = setInterval(() => {
@@ -39,12 +40,10 @@ function startLoad(port: number): { stop(): Promise<void> } {
       }
     }
   }, TICK_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await Promise.all(underWay);
-    },
-  };
+  closeLater(timer, async () => {
+    clearInterval(timer);
+    await Promise.all(underWay);
+  });
 }
 
 /** Returns the address of the query page of Prometheus, which differs in the package of Debian. */
@@ -75,14 +74,10 @@ Press Ctrl-C to stop everything.`;
  */
 export async function watch(stopping: AbortSignal): Promise<void> {
   if (optionalToolPath('prometheus') === undefined) fetchTools(['prometheus']);
-  const stops: (() => Promise<unknown>)[] = [];
   try {
     const stack = await startStack({ weirEnv: { BUCKET_USED_RATIO_TOP: '10' } });
-    stops.push(() => stack.stop());
     const prometheus = await startPrometheus({ targets: [stack.weir.httpPort], rules: [RULES] });
-    stops.push(() => prometheus.stop());
-    const load = startLoad(stack.envoy.port);
-    stops.push(() => load.stop());
+    startLoad(stack.envoy.port);
     // Wait for data, so that the first query shows a chart.
     await waitFor('the first metrics from Prometheus', async () => {
       return stopping.aborted || (await prometheus.query(QUERY)).length > 0 || undefined;
@@ -93,6 +88,6 @@ export async function watch(stopping: AbortSignal): Promise<void> {
       else stopping.addEventListener('abort', () => resolve(), { once: true });
     });
   } finally {
-    for (const stop of stops.reverse()) await stop();
+    await closeAll();
   }
 }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import type { RedisBuckets } from '../../src/storage/redis/redis-buckets.js';
 import { SharedText } from '../../src/storage/redis/shared-text.js';
@@ -44,7 +44,6 @@ describe.each([...redisBenches(), ...clusterBenches()])('announcements in $name'
     processes = [];
     await bench.reset();
   });
-  afterAll(() => bench.stop());
 
   const open = async (): Promise<Process> => {
     redis = (await bench.open()) as unknown as RedisBuckets;

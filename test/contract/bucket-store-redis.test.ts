@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { BucketStore } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -13,7 +13,6 @@ const SECOND = UNIT_MICROS.second;
 describe.each(redisBenches())('$name keeps', (bench) => {
   beforeAll(() => bench.start());
   afterEach(() => bench.reset());
-  afterAll(() => bench.stop());
 
   const a = redisKey(takeItem('a', HUNDRED));
   const b = redisKey(takeItem('b', HUNDRED));

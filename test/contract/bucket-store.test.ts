@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
@@ -29,7 +29,6 @@ const limited = (remaining: number, waitMicros: number): Told => ({
 describe.each(benches)('BucketStore in $name', (bench) => {
   beforeAll(() => bench.start());
   afterEach(() => bench.reset());
-  afterAll(() => bench.stop());
 
   /** Microseconds until the minute ends. */
   const minuteLeft = () => UNIT_MICROS.minute - (bench.clock.wallMicros() % UNIT_MICROS.minute);

@@ -1,6 +1,6 @@
 /* Tests reservations that give their hits back when they expire (`unknown: free`). */
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { BucketStore, TakeItem } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -33,7 +33,6 @@ describe.each([memoryBench(), ...redisBenches()])(
   (bench) => {
     beforeAll(() => bench.start());
     afterEach(() => bench.reset());
-    afterAll(() => bench.stop());
 
     /** Returns a store with two holds: 300 hits, which expire after 20 seconds, and 500 hits. */
     async function openWithHolds(rate: TakeItem['rate']): Promise<BucketStore> {
@@ -136,7 +135,6 @@ describe.each([memoryBench(), ...redisBenches()])(
 describe.each(redisBenches())('expired reservations on $name', (bench) => {
   beforeAll(() => bench.start());
   afterEach(() => bench.reset());
-  afterAll(() => bench.stop());
 
   const setOf = (key: string) => redisKey({ key: holdsKey(key, true), tagLength: key.length });
 

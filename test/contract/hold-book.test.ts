@@ -1,6 +1,6 @@
 /* Tests lists of holds, as operators see them, on all kinds of stores. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type BucketStore, StorageError, type TakeItem } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
@@ -37,7 +37,6 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
   (bench) => {
     beforeAll(() => bench.start());
     afterEach(() => bench.reset());
-    afterAll(() => bench.stop());
     const isMemory = bench.name === 'memory';
 
     test('contains the values that settle them, for each kind of limit', async () => {

@@ -1,6 +1,6 @@
 /* Tests holds where several stores, or several slots of a cluster, take part, and the sets of holds in Redis. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
@@ -85,7 +85,6 @@ const benches = redisBenches();
 describe.each(benches)('holds on $name', (bench) => {
   beforeAll(() => bench.start());
   afterEach(() => bench.reset());
-  afterAll(() => bench.stop());
 
   const keyOf = (key: string) => redisKey(takeItem(key, SLOTS));
   const setOf = (key: string) => redisKey({ key: holdsKey(key), tagLength: key.length });
@@ -245,7 +244,6 @@ describe.each(benches)('holds on $name', (bench) => {
 describe.each([memoryBench(), ...redisBenches().slice(0, 1)])('slots on $name', (bench) => {
   beforeAll(() => bench.start());
   afterEach(() => bench.reset());
-  afterAll(() => bench.stop());
 
   test('of one item are at most 1,000, however large the limit is', async () => {
     const store = await bench.open();
@@ -283,7 +281,6 @@ describe.each([memoryBench(), ...redisBenches().slice(0, 1)])('slots on $name', 
 describe('holds in several slots of a cluster', () => {
   const bench = new ClusterBench('redis-server');
   beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
 
   test('never exceed a limit, and a denied request leaves none', async () => {
     const stores = [await bench.open(), await bench.open()];

@@ -1,6 +1,6 @@
 /* Tests the settlement of the oldest hold of a bucket: the arithmetic of the script, and holds in one call. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { MAX_FILL_MICROS } from '../../src/limiter/rate.js';
@@ -35,7 +35,6 @@ function randomRates(count: number): TokenBucketRate[] {
 describe.each(redisBenches())('the oldest hold on $name', (bench) => {
   beforeAll(() => bench.start());
   afterEach(() => bench.reset());
-  afterAll(() => bench.stop());
 
   const setOf = (key: string) => redisKey({ key: holdsKey(key), tagLength: key.length });
 
@@ -111,7 +110,6 @@ describe.each([memoryBench(), ...redisBenches().slice(0, 1), new ClusterBench('r
   'lost ends on $name',
   (bench) => {
     beforeAll(() => bench.start());
-    afterAll(() => bench.stop());
 
     const LIMIT = 1_000_000_000;
     const ESTIMATE = 5000;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decide } from '../../src/limiter/decide.js';
 import { RunningBucket, TakeSnapshot } from '../../src/limiter/running-bucket.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
@@ -43,7 +43,6 @@ test.each(VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, after
 
 describe.each(redisBenches())('take.lua on $name', (bench) => {
   beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
   const key = (name: string) => redisKey(takeItem(name, HUNDRED));
 
   test.each(VECTORS)('$name', async ({ nowMicros, before, items, outcomes, after, countDeniedHits }) => {

@@ -1,6 +1,6 @@
 /* Tests requests across two Redis that change between the steps of a request: the tokens are given back. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
@@ -43,7 +43,6 @@ describe('a request between two Redis', () => {
   };
 
   beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
   beforeEach(async () => {
     other = await startRedis();
     mainProxy = await startPausableProxy(bench.port);
@@ -63,9 +62,6 @@ describe('a request between two Redis', () => {
   });
   afterEach(async () => {
     mainProxy.resume();
-    await Promise.all([split.close(), rival.close()]);
-    await Promise.all([mainProxy.close(), otherProxy.close()]);
-    await other.stop();
     await bench.reset();
   });
 

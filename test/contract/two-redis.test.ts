@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { StorageError, type TakeItem, type TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
@@ -51,9 +51,6 @@ describe('two Redis as one store', () => {
   });
   afterEach(async () => {
     await Promise.all([main.reset(), perSecond.reset()]);
-  });
-  afterAll(async () => {
-    await Promise.all([main.stop(), perSecond.stop()]);
   });
 
   /** The refunds whose results are not known so far. */
@@ -147,7 +144,5 @@ test('either Redis away is an error of those requests that need it', async () =>
     expect(await take(second, tokens)).toBeInstanceOf(StorageError);
     expect(await take(second)).toMatchObject([{ limited: false }]);
   } finally {
-    await Promise.all(stores.map((store) => store.close()));
-    await Promise.all(servers.map((server) => server.stop()));
   }
 });

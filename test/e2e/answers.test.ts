@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { LONG_TIMEOUTS, type Stack, type StackOptions, startStack } from '../support/envoy/stack.js';
 import { type HttpAnswer, headerOf, httpRequest } from '../support/process/http-client.js';
@@ -30,10 +30,6 @@ const ENVOY_ADDS: readonly (readonly [string, string])[] = [
 ];
 
 let stack: Stack | undefined;
-afterEach(async () => {
-  await stack?.stop();
-  stack = undefined;
-});
 
 async function start(file: string, options: StackOptions = {}): Promise<Stack> {
   stack = await startStack({
@@ -267,7 +263,6 @@ describe('denied_response', () => {
     // UNAVAILABLE, or RESOURCE_EXHAUSTED (8) with `rate_limited_as_resource_exhausted: true`.
     expect(headerOf(denied, 'grpc-status')).toBe('14');
     expect(denied.body).toBe('');
-    await stack?.stop();
     await start(FILE, {
       changes: [
         [

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { withChanges } from '../support/envoy/envoy.js';
 import { SECURITIES, type Stack, startStack } from '../support/envoy/stack.js';
 import { headerOf, httpRequest } from '../support/process/http-client.js';
@@ -22,7 +22,6 @@ describe.each(SECURITIES)('in %s', (security) => {
       envoyFile: 'deploy/envoy/envoy-api-key.yaml',
     });
   });
-  afterAll(() => stack?.stop());
 
   async function remaining(key: string, path = '/open/v5/user-chats'): Promise<number> {
     const answer = await httpRequest(stack.envoy.port, path, { headers: { 'x-api-key': key } });

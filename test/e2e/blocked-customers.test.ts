@@ -6,12 +6,12 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { delimiter } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
+import { beforeAll, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { pageText } from '../support/docs/pages.js';
 import { stepsOf } from '../support/docs/walkthrough.js';
 import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { startUpstream } from '../support/envoy/stack.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
@@ -52,7 +52,7 @@ beforeAll(async () => {
   redis = await startRedis();
   chmodSync(folder.write('bin/redis-cli', redisCliScript('-p', String(redis.port))), 0o755);
   run('redis-cli HSET customers mallory gold acme gold a gold b gold c gold');
-  upstream = await startEchoUpstream(0);
+  upstream = await startUpstream();
   const policy = POLICY.replace('redis.internal:6379', `127.0.0.1:${redis.port}`);
   const env = { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2' };
   weirs = await Promise.all([0, 1].map(() => startWeir({ policy, env })));
@@ -64,14 +64,6 @@ beforeAll(async () => {
     upstreamPort: upstream.port,
     routes: [{ path: '/', rateLimits: [{ actions: [tenant] }], place: 'virtual_host' }],
   });
-});
-afterAll(async () => {
-  await envoy?.stop();
-  await Promise.all((weirs ?? []).map((weir) => weir.stop()));
-  await redis?.stop();
-  upstream?.server.closeAllConnections();
-  upstream?.server.close();
-  folder?.remove();
 });
 
 async function statusOf(tenant: string): Promise<number> {

@@ -2,7 +2,7 @@
  * Tests the Envoy configuration of docs/policy/charges.md: it charges the usage that the upstream reports. Also tests
  * where Envoy honours hits_addend, and where it ignores it.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { LlmServers } from '../support/docs/llm-servers.js';
 import { pageSections } from '../support/docs/page-examples.js';
@@ -30,7 +30,6 @@ beforeAll(async () => {
     answer.end('words\n');
   });
 });
-afterAll(() => servers?.stop());
 
 /** Starts an Envoy that calls weir, with the page's limits at `place`, unless `parts` replaces them. */
 async function startEnvoy(place?: 'route' | 'virtual_host', parts?: ManagerParts) {
@@ -95,7 +94,6 @@ describe('the Envoy configuration of the page', () => {
     await untilLeft('ann', 0);
     expect(await call({ 'x-cost': '1' })).toBe(429);
     expect(await servers.leftOf('ignored')).toBe(1000);
-    await envoy.stop();
   });
 });
 

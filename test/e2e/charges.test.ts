@@ -88,10 +88,7 @@ beforeAll(async () => {
     ],
   });
 });
-afterAll(async () => {
-  rls?.close();
-  await envoy?.stop();
-  await weir?.stop();
+afterAll(() => {
   upstream?.closeAllConnections();
   upstream?.close();
 });

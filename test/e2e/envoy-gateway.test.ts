@@ -1,7 +1,7 @@
 /* Tests weir as the rate limit service of an Envoy that is configured as Envoy Gateway configures it. */
-import { afterEach, describe, expect, test } from '@jest/globals';
-import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
+import { describe, expect, test } from '@jest/globals';
 import { startEnvoyWith } from '../support/envoy/envoy.js';
+import { startUpstream } from '../support/envoy/stack.js';
 import {
   ALWAYS,
   DOMAIN,
@@ -133,34 +133,23 @@ function bootstrap(
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 
 describeXds('Envoy Gateway with the image of weir', () => {
-  const stops: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const stop of stops.splice(0).reverse()) await stop();
-  });
-
   test("enforces the limits of a BackendTrafficPolicy, with Envoy's headers, once each", async () => {
     const pod = new GatewayPod();
-    stops.push(() => pod.root.remove());
     const redis = await startRedis();
-    stops.push(() => redis.stop());
-    const upstream = await startEchoUpstream(0);
-    stops.push(() => upstream.server.close());
+    const upstream = await startUpstream();
     const [port = 0, adminPort = 0, xdsPort = 0, metricsPort = 0] = await freePorts(4);
     const management = await pod.startManagement(xdsPort);
-    stops.push(() => management.stop());
     await management.setSnapshot('1', [rules(3)], NODE);
     const service = await pod.start(
       { ...ALWAYS, ...PROMETHEUS },
       { xdsPort, redisPort: redis.port },
       { PROMETHEUS_ADDR: `:${metricsPort}` },
     );
-    stops.push(() => service.process.stop());
     const { grpcPort } = service;
-    const envoy = await startEnvoyWith(
+    await startEnvoyWith(
       bootstrap(pod, { port, adminPort, upstreamPort: upstream.port, grpcPort }),
       adminPort,
     );
-    stops.push(() => envoy.stop());
 
     const get = (user: string) => httpRequest(port, '/', { headers: { 'x-user-id': user } });
     const first = await waitFor('the rules', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { FIXED_CLOCK } from '../support/docs/example-runner.js';
 import { runToEnd } from '../support/process/processes.js';
 import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
@@ -15,7 +15,6 @@ const grpcurl = optionalToolPath('grpcurl');
   beforeAll(async () => {
     weir = await startWeir();
   });
-  afterAll(() => weir?.stop());
 
   async function ask(...entries: { key: string; value: string }[]) {
     const request = JSON.stringify({ domain: 'open-api', descriptors: [{ entries }] });

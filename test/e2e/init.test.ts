@@ -1,7 +1,7 @@
 /* Starts the real weir and the real Envoy with the files that `weir init` writes. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { startEnvoyWith, validateEnvoy, withChanges } from '../support/envoy/envoy.js';
 import { LONG_TIMEOUTS } from '../support/envoy/stack.js';
@@ -27,7 +27,6 @@ beforeAll(async () => {
   for (const kind of KINDS)
     expect((await weir('init', `--${kind}`, kind)).stdout).toContain(`policies/${kind}.yaml`);
 });
-afterAll(() => root.remove());
 
 test('never overwrites files', async () => {
   root.write('taken/envoy.yaml', 'mine');
@@ -114,17 +113,12 @@ async function startWritten(folder: string) {
 
 describe('behind Envoy', () => {
   let server: WeirServer;
-  let envoy: { stop(): Promise<unknown> };
   let port = 0;
   beforeAll(async () => {
-    ({ server, envoy, port } = await startWritten('my api'));
+    ({ server, port } = await startWritten('my api'));
     await waitFor('Envoy to ask weir', async () =>
       headerOf(await httpRequest(port, '/'), 'x-ratelimit-limit') === undefined ? undefined : true,
     );
-  });
-  afterAll(async () => {
-    await envoy?.stop();
-    await server?.stop();
   });
 
   test('forwards a request to the placeholder, with the remaining tokens', async () => {
@@ -157,14 +151,10 @@ async function untilRemaining(
   isThere: (left: number) => boolean,
 ) {
   const rls = new RlsClient(server.grpcPort);
-  try {
-    await waitFor('the end of the request', async () => {
-      const { response } = await rls.ask(domain, [descriptor([entry], { hitsAddend: 0 })]);
-      return isThere(response?.statuses[0]?.limitRemaining ?? 0) || undefined;
-    });
-  } finally {
-    rls.close();
-  }
+  await waitFor('the end of the request', async () => {
+    const { response } = await rls.ask(domain, [descriptor([entry], { hitsAddend: 0 })]);
+    return isThere(response?.statuses[0]?.limitRemaining ?? 0) || undefined;
+  });
 }
 
 test('--concurrency limits the requests in flight, and frees their slots at the end', async () => {

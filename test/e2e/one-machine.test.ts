@@ -4,7 +4,7 @@
  */
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { withChanges } from '../support/envoy/envoy.js';
 import { freePorts } from '../support/process/free-port.js';
 import { runToEnd, type StartedProcess, startProcess } from '../support/process/processes.js';
@@ -17,7 +17,6 @@ const part = page.slice(page.indexOf('To try it on one machine'));
 const [first = '', second = ''] = [...part.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
 
 const folder = new TempDir();
-afterAll(() => folder.remove());
 
 test('starts weir, an upstream and Envoy, which answer', async () => {
   const started: StartedProcess[] = [];

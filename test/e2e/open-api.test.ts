@@ -3,7 +3,7 @@
  * memory and in Redis. Buckets refill during the tests, so the tests compute bounds for counts from the times of
  * requests and responses.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type Burst, fireBurst } from '../support/envoy/burst.js';
 import { SECURITIES, type Stack, startStack } from '../support/envoy/stack.js';
 import { type HttpAnswer, headerOf, headersLike, httpRequest } from '../support/process/http-client.js';
@@ -48,7 +48,6 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
   beforeAll(async () => {
     stack = await startStack({ store, security });
   });
-  afterAll(() => stack?.stop());
 
   test('sends exactly three headers with an allowed response', async () => {
     const before = nowSeconds();

@@ -1,13 +1,14 @@
 /* A table of plans in Redis, behind Envoy: three weirs with two workers each share another Redis. */
 import type { Server } from 'node:http';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
-import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
+import { beforeAll, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { startUpstream } from '../support/envoy/stack.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { metric, untilAllServe } from '../support/weir/workers.js';
@@ -42,10 +43,10 @@ async function startReplica(ports?: WeirServer): Promise<WeirServer> {
 
 beforeAll(async () => {
   [store, table] = await Promise.all([startRedis(), startRedis()]);
-  rows = new Redis(table.port, '127.0.0.1');
+  rows = redisClient(table.port);
   rows.on('error', () => {});
   await writeTable(10);
-  upstream = await startEchoUpstream(0);
+  upstream = await startUpstream();
   weirs = await Promise.all(REPLICAS.map(() => startReplica()));
   envoy = await startRouteEnvoy({
     domain: 'shop',
@@ -59,14 +60,6 @@ beforeAll(async () => {
       },
     ],
   });
-});
-afterAll(async () => {
-  await envoy?.stop();
-  await Promise.all((weirs ?? []).map((weir) => weir.stop()));
-  rows?.disconnect();
-  await Promise.all([store?.stop(), table?.stop()]);
-  upstream?.server.closeAllConnections();
-  upstream?.server.close();
 });
 
 /** Returns the limit of acme in each connection to a weir. */

@@ -18,7 +18,7 @@ import { type HttpAnswer, headerOf, httpRequest } from '../support/process/http-
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import type { WeirServer } from '../support/weir/weir.js';
-import { untilServing, XdsBench } from '../support/weir/xds-weir.js';
+import { startXdsWeir, untilServing } from '../support/weir/xds-weir.js';
 import {
   AI_NODE,
   DEFAULT_BUCKET,
@@ -30,6 +30,7 @@ import {
   quotas,
   TENANT_BUCKET,
 } from '../support/xds/gateway-resources.js';
+import { startXdsServer } from '../support/xds/xds-server.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters.http';
@@ -155,7 +156,6 @@ async function startModel(): Promise<Server> {
 }
 
 describeXds('QuotaPolicies of Envoy AI Gateway', () => {
-  const bench = new XdsBench();
   let upstream: Server;
   let weir: WeirServer;
   let envoy: RouteEnvoy;
@@ -163,10 +163,10 @@ describeXds('QuotaPolicies of Envoy AI Gateway', () => {
 
   beforeAll(async () => {
     upstream = await startModel();
-    const [gateway, ai] = [await bench.server(), await bench.server()];
+    const [gateway, ai] = [await startXdsServer(), await startXdsServer()];
     await gateway.setSnapshot('1', [GATEWAY_RESOURCE], GATEWAY_NODE);
     await ai.setSnapshot('1', [quotas(OPENAI_TOKENS, { 'default/azure': AZURE_TOKENS })], AI_NODE);
-    weir = await bench.weir(gateway.port, {
+    weir = await startXdsWeir(gateway.port, {
       CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${gateway.port},127.0.0.1:${ai.port}`,
       CONFIG_GRPC_XDS_NODE_ID: `${GATEWAY_NODE},${AI_NODE}`,
       DECISION_METADATA: 'true',
@@ -189,10 +189,7 @@ describeXds('QuotaPolicies of Envoy AI Gateway', () => {
       },
     });
   });
-  afterAll(async () => {
-    rls?.close();
-    await envoy?.stop();
-    await bench.close();
+  afterAll(() => {
     upstream?.closeAllConnections();
     upstream?.close();
   });

@@ -8,7 +8,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+
 import { startTarget, type Target } from '../integration/reference/target.js';
 import { type EnvoyServer, startEnvoy, validateEnvoy, withChanges } from '../support/envoy/envoy.js';
 import { LONG_TIMEOUTS } from '../support/envoy/stack.js';
@@ -18,6 +18,7 @@ import { headerOf, httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { type StatsdListener, startStatsdListener } from '../support/statsd/statsd-listener.js';
 
@@ -72,23 +73,17 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  rls?.close();
-  await envoy?.stop();
   await target?.stop();
   for (const server of upstreams) {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   }
-  await statsd?.close();
-  await redis?.stop();
-  folder.remove();
 });
 
 /** Each test begins with empty windows. */
 beforeEach(async () => {
-  const client = new Redis(redis.port, '127.0.0.1');
+  const client = redisClient(redis.port);
   await client.flushall();
-  client.disconnect();
 });
 
 const get = (path: string, headers: Record<string, string> = {}) =>

@@ -16,15 +16,11 @@ test.each([
     weirEnv: { LOG_LEVEL: 'debug' },
     changes: [...LONG_TIMEOUTS, ...changes],
   });
-  try {
-    const headers = { 'x-tenant': 'acme', 'x-api-key': 'k' };
-    const { status, body } = await httpRequest(stack.envoy.port, '/open/v4/user-chats', { headers });
-    expect(status).toBe(200);
-    const line = await waitFor('the line', () => stack.weir.log().find(({ msg }) => msg === 'decision'));
-    const id = JSON.parse(body).headers['x-request-id'];
-    expect(id).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/);
-    expect(line['request']).toEqual(changes.length > 0 ? id : expect.stringMatching(/^\d+\.\d+$/));
-  } finally {
-    await stack.stop();
-  }
+  const headers = { 'x-tenant': 'acme', 'x-api-key': 'k' };
+  const { status, body } = await httpRequest(stack.envoy.port, '/open/v4/user-chats', { headers });
+  expect(status).toBe(200);
+  const line = await waitFor('the line', () => stack.weir.log().find(({ msg }) => msg === 'decision'));
+  const id = JSON.parse(body).headers['x-request-id'];
+  expect(id).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/);
+  expect(line['request']).toEqual(changes.length > 0 ? id : expect.stringMatching(/^\d+\.\d+$/));
 });

@@ -29,30 +29,26 @@ test.each([
     const changes = [...LONG_TIMEOUTS, ['failure_mode_deny: false', `failure_mode_deny: ${deny}`]] as const;
     const policy = `${POLICY}phase: ${phase}\n`;
     const stack = await startStack({ changes, policy, weirEnv: WEIR_ENV });
-    try {
-      const get = (path: string) => httpRequest(stack.envoy.port, path, { headers: { 'x-tenant': 'acme' } });
-      const usual = await get('/a');
-      expect(usual.status).toBe(200);
-      expect(headersLike(usual, 'x-ratelimit')).not.toEqual([]);
+    const get = (path: string) => httpRequest(stack.envoy.port, path, { headers: { 'x-tenant': 'acme' } });
+    const usual = await get('/a');
+    expect(usual.status).toBe(200);
+    expect(headersLike(usual, 'x-ratelimit')).not.toEqual([]);
 
-      const large = await get(`/${'x'.repeat(8000)}`);
-      expect(large.status).toBe(status);
-      expect(headersLike(large, 'x-ratelimit-')).toEqual([]);
-      if (status === 429) {
-        expect(large.body).toBe('busy');
-        expect(headersLike(large, 'retry-after')).toEqual([['retry-after', '1']]);
-        // The access log of deploy/envoy/envoy.yaml has the dynamic metadata of denied requests.
-        const line = await waitFor('the access log', () =>
-          stack.envoy.process.lines().find((text) => text.startsWith('{')),
-        );
-        expect(JSON.parse(line)).toMatchObject({ status: 429, code: 'OVER_LIMIT', rule: '', retry_after: 1 });
-      }
-      // Neither an error nor a late decision, which failure_mode_deny would decide.
-      expect(await stack.envoy.stat('cluster.upstream.ratelimit.error')).toBe(0);
-      expect(await stack.envoy.stat('cluster.upstream.ratelimit.over_limit')).toBe(status === 429 ? 1 : 0);
-    } finally {
-      await stack.stop();
+    const large = await get(`/${'x'.repeat(8000)}`);
+    expect(large.status).toBe(status);
+    expect(headersLike(large, 'x-ratelimit-')).toEqual([]);
+    if (status === 429) {
+      expect(large.body).toBe('busy');
+      expect(headersLike(large, 'retry-after')).toEqual([['retry-after', '1']]);
+      // The access log of deploy/envoy/envoy.yaml has the dynamic metadata of denied requests.
+      const line = await waitFor('the access log', () =>
+        stack.envoy.process.lines().find((text) => text.startsWith('{')),
+      );
+      expect(JSON.parse(line)).toMatchObject({ status: 429, code: 'OVER_LIMIT', rule: '', retry_after: 1 });
     }
+    // Neither an error nor a late decision, which failure_mode_deny would decide.
+    expect(await stack.envoy.stat('cluster.upstream.ratelimit.error')).toBe(0);
+    expect(await stack.envoy.stat('cluster.upstream.ratelimit.over_limit')).toBe(status === 429 ? 1 : 0);
   },
   60_000,
 );
@@ -64,13 +60,9 @@ test('Envoy adds no x-ratelimit headers of its own, which describe statuses', as
   ] as const;
   const policy = POLICY.replace('response_headers: [x-ratelimit, retry-after]\n', '');
   const stack = await startStack({ changes, policy, weirEnv: WEIR_ENV });
-  try {
-    const get = (path: string) => httpRequest(stack.envoy.port, path, { headers: { 'x-tenant': 'acme' } });
-    expect(headersLike(await get('/a'), 'x-ratelimit')).toHaveLength(3);
-    const large = await get(`/${'x'.repeat(8000)}`);
-    expect([large.status, headersLike(large, 'x-ratelimit')]).toEqual([429, []]);
-    expect(headersLike(large, 'x-envoy-ratelimited')).toEqual([['x-envoy-ratelimited', 'true']]);
-  } finally {
-    await stack.stop();
-  }
+  const get = (path: string) => httpRequest(stack.envoy.port, path, { headers: { 'x-tenant': 'acme' } });
+  expect(headersLike(await get('/a'), 'x-ratelimit')).toHaveLength(3);
+  const large = await get(`/${'x'.repeat(8000)}`);
+  expect([large.status, headersLike(large, 'x-ratelimit')]).toEqual([429, []]);
+  expect(headersLike(large, 'x-envoy-ratelimited')).toEqual([['x-envoy-ratelimited', 'true']]);
 }, 60_000);

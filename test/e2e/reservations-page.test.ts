@@ -2,7 +2,7 @@
  * Tests the Envoy configurations of docs/policy/reservations.md. They settle each reservation with the use that the
  * upstream reports in a header, in a JSON body or in a stream of events. They end a reservation if its use is unknown.
  */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { LlmServers } from '../support/docs/llm-servers.js';
 import { pageSections } from '../support/docs/page-examples.js';
@@ -36,7 +36,6 @@ beforeAll(async () => {
     answer.end(url === '/stream' ? `data: ${usage}\n\ndata: [DONE]\n\n` : usage);
   });
 });
-afterAll(() => servers?.stop());
 
 interface Parts extends ManagerParts {
   readonly http_filters: { typed_config: { timeout?: string } }[];
@@ -72,7 +71,6 @@ test('settles a header, and keeps the estimate without one', async () => {
   expect(await call('/header', 'ann', 1)).toBe(429);
   expect(await call('/none', 'bob', 1500)).toBe(200);
   await untilUsed('bob', ESTIMATE);
-  await envoy.stop();
 });
 
 test.each([
@@ -90,5 +88,4 @@ test.each([
     expect((await httpRequest(envoy.port, path, { headers })).status).toBe(200);
     await untilUsed(tenant, 1200);
   }
-  await envoy.stop();
 });

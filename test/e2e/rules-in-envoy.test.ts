@@ -3,9 +3,9 @@
  * several limits on one key, partial enforcement, and days of a time zone.
  */
 import type { Server } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { startUpstream } from '../support/envoy/stack.js';
 import { headerOf, httpRequest } from '../support/process/http-client.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
@@ -48,7 +48,7 @@ let weir: WeirServer;
 let envoy: { port: number; stop(): Promise<unknown> };
 
 beforeAll(async () => {
-  upstream = await startEchoUpstream(0);
+  upstream = await startUpstream();
   weir = await startWeir({ policy: POLICY });
   envoy = await startRouteEnvoy({
     domain: 'edge',
@@ -67,12 +67,6 @@ beforeAll(async () => {
       },
     ],
   });
-});
-afterAll(async () => {
-  await envoy?.stop();
-  await weir?.stop();
-  upstream?.server.closeAllConnections();
-  upstream?.server.close();
 });
 
 const get = (path: string, headers: Record<string, string> = {}) =>

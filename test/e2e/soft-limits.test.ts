@@ -1,5 +1,5 @@
 /* Routes by soft limits and by limits that passed, in an Envoy that selects the route again after the answer. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { fromHeader } from '../support/envoy/route-envoy.js';
 import { type RouteStack, startRouteStack } from '../support/envoy/route-stack.js';
 import { httpRequest } from '../support/process/http-client.js';
@@ -70,7 +70,6 @@ beforeAll(async () => {
     lua: 'function envoy_on_request(handle) handle:clearRouteCache() end',
   });
 });
-afterAll(() => stack?.stop());
 
 /** Returns the route of a request with these headers. */
 async function routeOf(headers: Record<string, string>): Promise<unknown> {

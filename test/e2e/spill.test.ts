@@ -1,5 +1,5 @@
 /* A chain of limits behind Envoy: the header of the response names the limit that paid. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { fromHeader } from '../support/envoy/route-envoy.js';
 import { type RouteStack, startRouteStack } from '../support/envoy/route-stack.js';
 import { headerOf, headersLike, httpRequest } from '../support/process/http-client.js';
@@ -30,7 +30,6 @@ beforeAll(async () => {
     ],
   });
 });
-afterAll(() => stack?.stop());
 
 test('the response names the limit that paid', async () => {
   const found: unknown[] = [];

@@ -3,11 +3,11 @@
  * differ in failure_mode_deny, with a Redis that is killed, and one that hangs.
  */
 import type { Server } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { pageSections } from '../support/docs/page-examples.js';
 import { pageText } from '../support/docs/pages.js';
 import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { startUpstream } from '../support/envoy/stack.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
@@ -28,7 +28,7 @@ const envoys: { port: number; stop(): Promise<unknown> }[] = [];
 
 beforeAll(async () => {
   redis = await startRedis();
-  upstream = await startEchoUpstream(0);
+  upstream = await startUpstream();
   // REDIS_TIMEOUT keeps its default of 2 s, because Envoy's timeout of 1 s takes precedence.
   weir = await startWeir({ policy: policy ?? '', env: { REDIS_URL: `127.0.0.1:${redis.port}` } });
   for (const failureModeDeny of [false, true]) {
@@ -43,13 +43,6 @@ beforeAll(async () => {
       }),
     );
   }
-});
-afterAll(async () => {
-  for (const envoy of envoys) await envoy.stop();
-  await weir?.stop();
-  upstream?.server.closeAllConnections();
-  upstream?.server.close();
-  await redis?.stop();
 });
 
 const ask = async (key: Key, value: string, failureModeDeny = false) =>

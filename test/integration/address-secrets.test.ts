@@ -1,19 +1,15 @@
 /* Checks that nothing that weir prints or serves shows the login, query or fragment of an address. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
+import { closeLater } from '../support/process/close-later.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { runCommands } from '../support/weir/commands.js';
 import { startWeir } from '../support/weir/weir.js';
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
 
 /** Returns a policy with a table of plans in Redis. */
 const policyOf = (from: string): string => `domain: shop
@@ -25,7 +21,7 @@ test('a server with a login in each address', async () => {
   // Refuses every request, so that weir reports each address as unavailable.
   const refusing = createServer((_request, response) => response.writeHead(403).end());
   await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve));
-  closers.push(() => refusing.close());
+  closeLater(refusing, () => refusing.close());
   const host = `127.0.0.1:${(refusing.address() as AddressInfo).port}`;
   const weir = await startWeir({
     policy: policyOf(`redis://SECRET@${host}/plans?db=1`),
@@ -40,12 +36,10 @@ test('a server with a login in each address', async () => {
     },
     untilHealthy: false,
   });
-  closers.push(() => weir.stop());
   const logs = (text: string) => waitFor(text, () => weir.process.stdout().includes(text));
   await logs(`the plans at redis://${host}/plans could not be read`);
   await logs(`redis://${host}/1`);
   const client = new RlsClient(weir.grpcPort);
-  closers.push(() => client.close());
   await client.ask('shop', [descriptor(['tenant=acme'])]);
   await logs('the OpenTelemetry collector does not accept spans');
 
@@ -65,7 +59,6 @@ test('a server with a login in each address', async () => {
 
 test('commands', async () => {
   const folder = new TempDir();
-  closers.push(() => folder.remove());
   folder.write('old.yaml', policyOf('redis://SECRET@store.test/plans?db=1'));
   folder.write('new.yaml', policyOf('redis://SECRET2@store.test/plans?db=2'));
   folder.write('signed.yaml', policyOf('https://SECRET:SECRET@store.test/plans.csv?X-Amz-Signature=SECRET'));

@@ -54,7 +54,6 @@ beforeEach(async () => {
 });
 afterEach(() => {
   client.stop();
-  server.stop();
 });
 
 function response(version: string, more: object = {}): object {

@@ -95,7 +95,6 @@ test('the load client ends with an error message if a call is not answered with 
   const { code, stdout, stderr } = await runToEnd(process.execPath, [file, JSON.stringify(order)]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/a call got no decision: .*grpc-status 3/);
-  await server.stop();
 });
 
 test.each([

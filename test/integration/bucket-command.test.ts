@@ -1,5 +1,5 @@
 /* Tests weir bucket from a shell, with a real server: which server it calls, and with which token and transport. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { runToEnd } from '../support/process/processes.js';
@@ -37,12 +37,6 @@ beforeAll(async () => {
       DEBUG_SERVER_TLS_KEY: tls.serverKey,
     },
   });
-});
-afterAll(async () => {
-  await host.stop();
-  await weir?.stop();
-  tls.remove();
-  folder.remove();
 });
 
 describe('a server with tokens and TLS', () => {
@@ -101,11 +95,7 @@ describe('a server with tokens and TLS', () => {
 
 test('weir top shows the denied callers, and --all counts a server with two names once', async () => {
   const client = new RlsClient(weir.grpcPort);
-  try {
-    for (let hit = 0; hit < 13; hit++) await client.ask('shop', [descriptor(['tenant=acme'])]);
-  } finally {
-    client.close();
-  }
+  for (let hit = 0; hit < 13; hit++) await client.ask('shop', [descriptor(['tenant=acme'])]);
   const address = (host: string) => `${host}:${weir.debugPort}`;
   const all = `${address('127.0.0.1')},dns:${address('localhost')}`;
   const words = [WEIR_MAIN, 'top', '--all', all, '--tls-ca', tls.ca, '--token-file', readToken];

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import { descriptor, request } from '../stall/wire.js';
 import {
@@ -37,8 +37,6 @@ let sockets: Socket[] = [];
 beforeAll(async () => {
   weir = await startWeir({ policy: POLICY });
 });
-
-afterAll(() => weir.stop());
 
 // Sockets of a failed test must not affect the next one.
 afterEach(async () => {

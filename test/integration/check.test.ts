@@ -228,7 +228,6 @@ descriptors:
           /^The rule at tenant\/group=chats applies in .*, but not on the server\. Possible causes: .*\.$/,
         ),
       ]);
-      dir.remove();
     });
 
     test('prints the option to set if the policy is not known', async () => {

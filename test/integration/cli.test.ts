@@ -12,8 +12,7 @@ import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-cli-'));
 const host = new CommandHost();
-afterAll(async () => {
-  await host.stop();
+afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -359,8 +358,6 @@ descriptors:
     expect(await check('--hits', '0', '--count', '5', ...both)).toBe('OK 0,OVER_LIMIT 0');
     // Nor does it start requests.
     expect(await check('--hits', '0', '--count', '5', 'oldest=a')).toBe('OK 2');
-    await server.stop();
-    dir.remove();
   });
 
   test('call a running server', async () => {

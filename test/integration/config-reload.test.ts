@@ -34,7 +34,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   provider.close();
-  dir.remove();
 });
 
 const domains = (): string => [...(provider.current()?.domains.keys() ?? [])].join();

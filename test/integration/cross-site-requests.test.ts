@@ -1,7 +1,7 @@
 /* Sends calls of `/json` and of views with the headers of cross-site requests to a real server. */
 import type { OutgoingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../support/process/free-port.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
@@ -57,7 +57,6 @@ function raw(port: number, request: string): Promise<number> {
 
 describe('on loopback', () => {
   beforeAll(() => start('127.0.0.1'));
-  afterAll(() => server.stop());
 
   test.each<[string, OutgoingHttpHeaders]>([
     ['a program', {}],
@@ -152,7 +151,6 @@ describe('on loopback', () => {
 
 describe('on all addresses', () => {
   beforeAll(() => start('0.0.0.0'));
-  afterAll(() => server.stop());
 
   test('shows views under every name', async () => {
     const headers = { host: 'weir.limits.svc:8080' };

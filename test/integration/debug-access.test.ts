@@ -1,7 +1,7 @@
 /* Tests who can administer weir through the debug port of a real server. */
 import { writeFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { type HttpRequestOptions, httpRequest } from '../support/process/http-client.js';
 import { runToEnd } from '../support/process/processes.js';
@@ -22,12 +22,7 @@ const SHOW = { action: 'show', domain: 'shop', entries: ENTRIES };
 const reader = newAdminToken('dashboard', 'read');
 const writer = newAdminToken('on-call', 'write');
 const folder = new TempDir();
-afterAll(() => folder.remove());
 let server: WeirServer | undefined;
-afterEach(async () => {
-  await server?.stop();
-  server = undefined;
-});
 
 function ask(question: object, headers: OutgoingHttpHeaders = {}, options: HttpRequestOptions = {}) {
   return httpRequest(server?.debugPort ?? 0, '/buckets', {

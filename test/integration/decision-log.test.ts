@@ -40,30 +40,24 @@ test('appends decisions with their traces to a file, and to a new file after a r
   const env = { DECISION_LOG_SAMPLE: 'denied=1,ok=1', DECISION_LOG_FILE: path };
   const server = await startWeir({ policy: POLICY, env });
   const client = new RlsClient(server.grpcPort);
-  try {
-    const metadata = { traceparent: TRACEPARENT };
-    await client.ask('d', [descriptor('a')], { metadata, requestId: 'first' });
-    await client.ask('d', [descriptor('a')]);
-    await json(server.httpPort, 'a', { b3: `${TRACE}-00f067aa0ba902b7-1`, 'x-request-id': 'third' });
-    const decided = { decision: 1, domain: 'd', sample: 1 };
-    const limit = { rule: 'one', limit: 1, remaining: 0, hits: 1, entries: [{ key: 'one', value: 'a' }] };
-    expect(linesOf(path)).toMatchObject([
-      { earlier: true },
-      { ...decided, trace_id: TRACE, request: 'first', code: 'OK', descriptors: [{ ...limit, code: 'OK' }] },
-      { ...decided, request: '1.1', code: 'OVER_LIMIT', descriptors: [{ ...limit, code: 'OVER_LIMIT' }] },
-      { ...decided, trace_id: TRACE, request: 'third', code: 'OVER_LIMIT' },
-    ]);
-    renameSync(path, `${path}.1`);
-    await waitFor('lines in the new file', async () => {
-      await json(server.httpPort, 'b');
-      return linesOf(path).length > 0 ? true : undefined;
-    });
-    expect(server.log().filter(({ decision }) => decision !== undefined)).toEqual([]);
-  } finally {
-    client.close();
-    await server.stop();
-    directory.remove();
-  }
+  const metadata = { traceparent: TRACEPARENT };
+  await client.ask('d', [descriptor('a')], { metadata, requestId: 'first' });
+  await client.ask('d', [descriptor('a')]);
+  await json(server.httpPort, 'a', { b3: `${TRACE}-00f067aa0ba902b7-1`, 'x-request-id': 'third' });
+  const decided = { decision: 1, domain: 'd', sample: 1 };
+  const limit = { rule: 'one', limit: 1, remaining: 0, hits: 1, entries: [{ key: 'one', value: 'a' }] };
+  expect(linesOf(path)).toMatchObject([
+    { earlier: true },
+    { ...decided, trace_id: TRACE, request: 'first', code: 'OK', descriptors: [{ ...limit, code: 'OK' }] },
+    { ...decided, request: '1.1', code: 'OVER_LIMIT', descriptors: [{ ...limit, code: 'OVER_LIMIT' }] },
+    { ...decided, trace_id: TRACE, request: 'third', code: 'OVER_LIMIT' },
+  ]);
+  renameSync(path, `${path}.1`);
+  await waitFor('lines in the new file', async () => {
+    await json(server.httpPort, 'b');
+    return linesOf(path).length > 0 ? true : undefined;
+  });
+  expect(server.log().filter(({ decision }) => decision !== undefined)).toEqual([]);
 });
 
 test('prints samples of worker processes, also of requests that another process received', async () => {
@@ -73,17 +67,12 @@ test('prints samples of worker processes, also of requests that another process 
     policy: POLICY.replace('requests_per_unit: 1', 'requests_per_unit: 0'),
     env,
   });
-  try {
-    await json(server.httpPort, 'a', { traceparent: TRACEPARENT });
-    const line = await waitFor('the line', async () => server.log().find(({ decision }) => decision === 1));
-    expect(line).toMatchObject({ trace_id: TRACE, domain: 'd', code: 'OVER_LIMIT' });
-    expect(line['worker']).toEqual(expect.any(Number));
-    const { body } = await httpRequest(server.httpPort, '/metrics');
-    expect(body).toContain('weir_decision_log_lines_dropped_total 0');
-  } finally {
-    await server.stop();
-    await redis.stop();
-  }
+  await json(server.httpPort, 'a', { traceparent: TRACEPARENT });
+  const line = await waitFor('the line', async () => server.log().find(({ decision }) => decision === 1));
+  expect(line).toMatchObject({ trace_id: TRACE, domain: 'd', code: 'OVER_LIMIT' });
+  expect(line['worker']).toEqual(expect.any(Number));
+  const { body } = await httpRequest(server.httpPort, '/metrics');
+  expect(body).toContain('weir_decision_log_lines_dropped_total 0');
 });
 
 test('a file that cannot be written ends the start with an error message', async () => {

@@ -70,8 +70,6 @@ describe.each([
     await Promise.all(clients.map((client) => client.ask('open-api', [descriptor(['tenant=warm-up'])])));
   });
   afterAll(async () => {
-    for (const client of clients) client.close();
-    for (const server of servers) await server.stop();
     await place?.stop();
   });
 

@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
@@ -9,6 +9,7 @@ import { takeItem } from '../support/limiter/take-items.js';
 import { takeFrom } from '../support/limiter/test-stores.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { openStoreOf } from '../support/weir/settings.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
@@ -30,19 +31,13 @@ describe('two servers on one Redis', () => {
 
   beforeAll(async () => {
     redis = await startRedis();
-    admin = new Redis(redis.port, '127.0.0.1');
+    admin = redisClient(redis.port);
     const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
     servers = await Promise.all([startWeir({ policy: POLICY, env }), startWeir({ policy: POLICY, env })]);
     clients = servers.map(({ grpcPort }) => new RlsClient(grpcPort));
   });
   afterEach(async () => {
     await admin.flushall();
-  });
-  afterAll(async () => {
-    for (const client of clients) client.close();
-    admin.disconnect();
-    await Promise.all(servers.map((server) => server.stop()));
-    await redis.stop();
   });
 
   async function ask(
@@ -112,22 +107,15 @@ test('DENY_CACHE_MAX_AGE=0s makes every request ask Redis', async () => {
     env: { REDIS_URL: `127.0.0.1:${redis.port}`, DENY_CACHE_MAX_AGE: '0s' },
   });
   const client = new RlsClient(server.grpcPort);
-  const admin = new Redis(redis.port, '127.0.0.1');
-  try {
-    const entries = [{ key: 'tenant', value: 'acme' }];
-    const ask = async (hitsAddend: number) => {
-      const descriptor = { entries, limit: undefined, hitsAddend, isNegativeHits: false };
-      return (await client.ask('slow', [descriptor])).response!.overallCode;
-    };
-    expect([await ask(5), await ask(1)]).toEqual([CODE.OK, CODE.OVER_LIMIT]);
-    await admin.flushall();
-    expect(await ask(1)).toBe(CODE.OK);
-  } finally {
-    client.close();
-    admin.disconnect();
-    await server.stop();
-    await redis.stop();
-  }
+  const admin = redisClient(redis.port);
+  const entries = [{ key: 'tenant', value: 'acme' }];
+  const ask = async (hitsAddend: number) => {
+    const descriptor = { entries, limit: undefined, hitsAddend, isNegativeHits: false };
+    return (await client.ask('slow', [descriptor])).response!.overallCode;
+  };
+  expect([await ask(5), await ask(1)]).toEqual([CODE.OK, CODE.OVER_LIMIT]);
+  await admin.flushall();
+  expect(await ask(1)).toBe(CODE.OK);
 });
 
 test('a process forgets within a second the denials of a bucket that an operator filled in another one', async () => {
@@ -146,5 +134,4 @@ test('a process forgets within a second the denials of a bucket that an operator
   expect(await isLimited(one)).toBe(false);
   await waitFor('the other to forget', async () => (await isLimited(other)) === false);
   for (const store of [one, other]) await store.close();
-  await redis.stop();
 });

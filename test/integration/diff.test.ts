@@ -1,14 +1,10 @@
 /* Tests the command `weir diff`: arguments, exit codes and output streams. */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { TempDir } from '../support/process/temp-dir.js';
 import { CommandHost } from '../support/weir/commands.js';
 
 const folder = new TempDir();
 const host = new CommandHost();
-afterAll(async () => {
-  await host.stop();
-  folder.remove();
-});
 
 const policy = (requests: number, domain = 'd'): string =>
   `domain: ${domain}\ndescriptors: [{ key: k, rate_limit: { unit: minute, requests_per_unit: ${requests} } }]\n`;

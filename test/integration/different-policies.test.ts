@@ -1,6 +1,6 @@
 /* Tests two servers on one Redis that disagree about a rule, because a changed policy reaches one of them first. */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -32,11 +32,6 @@ function policy(side: 0 | 1, domain = 'd', head = ''): string {
   );
   return `domain: ${domain}\n${head}descriptors:\n${rules.join('')}`;
 }
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
 
 async function passes(
   client: RlsClient,
@@ -85,12 +80,6 @@ describe('two servers on one Redis', () => {
     };
     servers = await Promise.all([start(0), start(1)]);
     clients = servers.map(({ grpcPort }) => new RlsClient(grpcPort));
-  });
-  afterAll(async () => {
-    for (const client of clients) client.close();
-    await Promise.all(servers.map((server) => server.stop()));
-    await redis.stop();
-    folder.remove();
   });
 
   /** Returns the number of allowed calls; the calls alternate between the servers. */
@@ -143,9 +132,7 @@ test(
     'fro',
   async () => {
     const server = await startWeir({ policy: policy(0), env: { RUNTIME_WATCH_ROOT: 'true' } });
-    closers.push(() => server.stop());
     const client = new RlsClient(server.grpcPort);
-    closers.push(() => client.close());
     const passed = PAIRS.map(() => 0);
     const askAll = async (): Promise<void> => {
       for (let call = 0; call < CALLS / 4; call++) {

@@ -1,5 +1,5 @@
 /* Ends of holds that could not reach Redis, when weir shuts down. */
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -17,7 +17,6 @@ let redis: RedisServer;
 beforeEach(async () => {
   redis = await startRedis();
 });
-afterEach(() => redis.stop());
 
 function start(grace: string): Promise<WeirServer> {
   return startWeir({
@@ -55,8 +54,6 @@ test('are sent before weir exits if Redis answers within SHUTDOWN_GRACE', async 
   const client = new RlsClient(next.grpcPort);
   const { response } = await client.ask('d', [descriptor(['customer=a'], { hitsAddend: 0 })]);
   expect(response?.statuses[0]?.limitRemaining).toBe(2);
-  client.close();
-  await next.stop();
 });
 
 test('are counted in the log if Redis does not answer', async () => {

@@ -1,5 +1,5 @@
 /* Tests that weir explain --redis names the server that keeps a bucket, according to the variables of a weir server. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
@@ -32,11 +32,6 @@ beforeAll(async () => {
     CACHE_KEY_PREFIX: 'edge:',
   };
 });
-afterAll(async () => {
-  await host.stop();
-  await cluster?.stop();
-  folder.remove();
-});
 
 const host = new CommandHost();
 const explain = (environment: Readonly<Record<string, string>>, ...words: readonly string[]) =>
@@ -54,21 +49,16 @@ describe('a Redis Cluster', () => {
   test('names the key, the slot and the node that weir serve uses', async () => {
     const weir = await startWeir({ policy: POLICY, env: environment });
     const client = new RlsClient(weir.grpcPort);
-    try {
-      for (const tenant of ['acme', 'globex', 'initech', 'umbrella']) {
-        await client.ask('shop', [descriptor([`tenant=${tenant}`])]);
-        const result = await explain(environment, '--json', `tenant=${tenant}`);
-        expect([result.code, result.stderr]).toEqual([0, '']);
-        const { redis_key: key, redis_slot: slot, redis_node: name } = placeIn(result);
-        expect(key).toMatch(/^edge:weir:1:\{/);
-        expect(slot).toBe(await cluster.slotOf(key));
-        const node = await cluster.masterOf(slot);
-        expect(name).toBe(node.address);
-        expect(await node.command('EXISTS', key)).toBe(1);
-      }
-    } finally {
-      client.close();
-      await weir.stop();
+    for (const tenant of ['acme', 'globex', 'initech', 'umbrella']) {
+      await client.ask('shop', [descriptor([`tenant=${tenant}`])]);
+      const result = await explain(environment, '--json', `tenant=${tenant}`);
+      expect([result.code, result.stderr]).toEqual([0, '']);
+      const { redis_key: key, redis_slot: slot, redis_node: name } = placeIn(result);
+      expect(key).toMatch(/^edge:weir:1:\{/);
+      expect(slot).toBe(await cluster.slotOf(key));
+      const node = await cluster.masterOf(slot);
+      expect(name).toBe(node.address);
+      expect(await node.command('EXISTS', key)).toBe(1);
     }
   });
 
@@ -143,13 +133,9 @@ describe('a Redis Cluster', () => {
 
 test('with Sentinels, names the master that they announce', async () => {
   const setup = await startSentinelSetup();
-  try {
-    const result = await explain({ REDIS_TYPE: 'SENTINEL', REDIS_URL: setup.url }, '--json', 'tenant=acme');
-    const name = `redis://127.0.0.1:${await setup.masterPort()} (master mymaster)`;
-    expect([result.code, placeIn(result).redis_node]).toEqual([0, name]);
-  } finally {
-    await setup.stop();
-  }
+  const result = await explain({ REDIS_TYPE: 'SENTINEL', REDIS_URL: setup.url }, '--json', 'tenant=acme');
+  const name = `redis://127.0.0.1:${await setup.masterPort()} (master mymaster)`;
+  expect([result.code, placeIn(result).redis_node]).toEqual([0, name]);
 });
 
 test.each<[Record<string, string>, RegExp]>([

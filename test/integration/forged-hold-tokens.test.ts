@@ -1,5 +1,5 @@
 /* Hold tokens that a client has changed or invented, with a real Redis. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import type { RateLimitResponse } from '../../src/codec/messages.js';
 import { ruleDigest } from '../../src/policy/names/rule-digest.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -41,12 +41,6 @@ beforeAll(async () => {
   sibling = await startWeir(options);
   client = new RlsClient(weir.grpcPort);
   siblingClient = new RlsClient(sibling.grpcPort);
-});
-afterAll(async () => {
-  client?.close();
-  siblingClient?.close();
-  await Promise.all([weir?.stop(), sibling?.stop()]);
-  await redis?.stop();
 });
 
 async function ask(entry: string, hitsAddend?: number): Promise<RateLimitResponse> {

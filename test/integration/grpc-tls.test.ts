@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { credentials } from '@grpc/grpc-js';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { RawClient } from '../support/grpc/grpc-client.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -21,11 +21,6 @@ let folder: TempDir;
 let server: WeirServer | undefined;
 beforeEach(() => {
   folder = new TempDir();
-});
-afterEach(async () => {
-  await server?.stop();
-  server = undefined;
-  folder.remove();
 });
 
 /**
@@ -63,11 +58,7 @@ async function ask(where: string, ca: string, identity?: Issued): Promise<unknow
     text ? Buffer.from(text) : null,
   );
   const client = new RawClient(where, credentials.createSsl(root, key, cert));
-  try {
-    return await client.unary(HEALTH, Buffer.alloc(0), { timeoutMs: 5000 });
-  } finally {
-    client.close();
-  }
+  return await client.unary(HEALTH, Buffer.alloc(0), { timeoutMs: 5000 });
 }
 
 const logged = (pattern: RegExp) => (): boolean =>
@@ -144,7 +135,6 @@ describe('TLS of weir serve', () => {
 
 describe('weir health and weir check', () => {
   const host = new CommandHost();
-  afterAll(() => host.stop());
   const weir = (args: readonly string[], environment: Record<string, string> = {}) =>
     host.run({ args, folder: folder.path, environment });
   const entries = ['tenant=acme', 'resource_group=user-chats'];

@@ -96,17 +96,13 @@ describe('H2Server', () => {
 
   test('reports the path as the address on a Unix domain socket', async () => {
     const folder = new TempDir();
-    try {
-      server = new TestServer();
-      const path = folder.join('h2.sock');
-      await server.server.listen({ path });
-      const socket = connect({ path });
-      socket.end('GET / HTTP/1.1\r\n\r\n');
-      await server.untilComplaint(new RegExp(`^the connection from ${path} does not speak HTTP/2`));
-      socket.destroy();
-    } finally {
-      folder.remove();
-    }
+    server = new TestServer();
+    const path = folder.join('h2.sock');
+    await server.server.listen({ path });
+    const socket = connect({ path });
+    socket.end('GET / HTTP/1.1\r\n\r\n');
+    await server.untilComplaint(new RegExp(`^the connection from ${path} does not speak HTTP/2`));
+    socket.destroy();
   });
 });
 

@@ -2,7 +2,7 @@
  * Tests workers that hang (SIGSTOP): they get no new connections, and are replaced. A worker that only pauses is kept.
  */
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { REPLACE_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
 import { RawClient } from '../support/grpc/grpc-client.js';
@@ -34,7 +34,6 @@ const stopped = new Set<number>();
 beforeAll(async () => {
   redis = await startRedis();
 });
-afterAll(() => redis.stop());
 
 function hang(pid: number): void {
   stopped.add(pid);
@@ -154,7 +153,6 @@ describe('with round-robin', () => {
     earlierLines = server.log().length;
   });
   afterEach(resumeAll);
-  afterAll(() => server.stop());
 
   test('a worker that hangs is bypassed and replaced, and no other call is disturbed', async () => {
     const counts = () =>
@@ -250,10 +248,8 @@ describe('with other sockets', () => {
   beforeEach(() => {
     folder = new TempDir();
   });
-  afterEach(async () => {
+  afterEach(() => {
     resumeAll();
-    await server.stop();
-    folder.remove();
   });
 
   /** Starts a server; one of its workers hangs. Resolves when new connections are served; returns the worker. */
@@ -303,7 +299,6 @@ describe('with other sockets', () => {
         'a decision',
         async () => (await client.ask('d', [descriptor(['k=reuse'])])).code === STATUS.OK,
       );
-      client.close();
     });
     await Promise.all(decided);
     await waitFor('it to be replaced', () => said(REPLACED).length > 0);

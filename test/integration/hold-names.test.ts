@@ -10,16 +10,11 @@ test('a server exchanges tokens under the keys that are set', async () => {
   const server = await startWeir({ policy, env: { HOLD_METADATA_KEY: 'lease', HOLD_ENTRY: 'lease-end' } });
   const client = new RlsClient(server.grpcPort);
   const ask = async (text: string) => (await client.ask('d', [descriptor([text])])).response;
-  try {
-    const token = (await ask('k=v'))?.dynamicMetadata?.['lease'];
-    expect(token).toEqual(expect.stringMatching(/^.+$/));
-    expect((await ask('k=v'))?.overallCode).toBe(2);
-    await ask(`hold=${token}`);
-    expect((await ask('k=v'))?.overallCode).toBe(2);
-    await ask(`lease-end=${token}`);
-    expect((await ask('k=v'))?.overallCode).toBe(1);
-  } finally {
-    client.close();
-    await server.stop();
-  }
+  const token = (await ask('k=v'))?.dynamicMetadata?.['lease'];
+  expect(token).toEqual(expect.stringMatching(/^.+$/));
+  expect((await ask('k=v'))?.overallCode).toBe(2);
+  await ask(`hold=${token}`);
+  expect((await ask('k=v'))?.overallCode).toBe(2);
+  await ask(`lease-end=${token}`);
+  expect((await ask('k=v'))?.overallCode).toBe(1);
 });

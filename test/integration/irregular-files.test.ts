@@ -1,8 +1,9 @@
 /* Tests settings, options and policies whose paths lead to something other than a file. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
+import { closeLater } from '../support/process/close-later.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { type IrregularFile, replaceWith } from '../support/process/irregular-files.js';
 import { runToEnd } from '../support/process/processes.js';
@@ -29,15 +30,9 @@ const authority = new CertificateAuthority();
 const { cert, key } = authority.issue('IP:127.0.0.1');
 
 const host = new CommandHost();
-afterAll(() => host.stop());
 let folder: TempDir;
-let closers: (() => unknown)[];
 beforeEach(() => {
   folder = new TempDir();
-  closers = [() => folder.remove()];
-});
-afterEach(async () => {
-  for (const close of closers.reverse()) await close();
 });
 
 const peakBytes = (pid: number) =>
@@ -45,7 +40,6 @@ const peakBytes = (pid: number) =>
 
 test.each([PIPE, GIGABYTE])('%s instead of a watched file delays no decision', async (kind) => {
   const redis = await startRedis({ args: ['--requirepass', 'secret'] });
-  closers.push(() => redis.stop());
   const keys = folder.write('keys.yaml', `${'0'.repeat(64)}: acme\n`);
   const files = {
     ADMIN_TOKENS_FILE: folder.write('tokens', `${token.line}\n`),
@@ -65,7 +59,6 @@ test.each([PIPE, GIGABYTE])('%s instead of a watched file delays no decision', a
       DEBUG_SERVER_TLS_KEY: tlsKey,
     },
   });
-  closers.push(() => server.stop());
   const decided = async () =>
     (await httpRequest(server.httpPort, '/json', { method: 'POST', body: BODY })).status;
   expect(await decided()).toBe(200);
@@ -156,7 +149,7 @@ test.each([
 
 test('reads endless standard input up to a bound', () => {
   const zeros = openSync('/dev/zero', 'r');
-  closers.push(() => closeSync(zeros));
+  closeLater(zeros, closeSync);
   const { status, stderr } = spawnSync(
     process.execPath,
     [WEIR_MAIN, 'bucket', 'show', 'shop', '--entries', '-'],

@@ -1,6 +1,6 @@
 /* Tests `/json`, which is ShouldRateLimit for callers without gRPC, from outside. */
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../support/process/free-port.js';
 import { type HttpAnswer, httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -47,7 +47,6 @@ describe('with buckets in memory', () => {
   beforeAll(async () => {
     server = await startWeir({ policy: POLICY });
   });
-  afterAll(() => server.stop());
 
   test('encodes a denied_response body in base64, as protobuf JSON requires', async () => {
     const { body } = await post(server, asking('told'));
@@ -103,7 +102,6 @@ describe('expensive bodies', () => {
   beforeAll(async () => {
     server = await startWeir({ policy: POLICY, env: { MAX_DESCRIPTORS: '128' } });
   });
-  afterAll(() => server.stop());
 
   const filled = (start: string, unit: string, end: string): string =>
     start + unit.repeat(Math.floor((65_536 - start.length - end.length) / unit.length)) + end;
@@ -172,7 +170,6 @@ describe('with Redis', () => {
   beforeAll(async () => {
     redis = await startRedis();
   });
-  afterAll(() => redis.stop());
 
   test('answers 503 without Redis', async () => {
     const [port] = await freePorts(1);
@@ -184,7 +181,6 @@ describe('with Redis', () => {
       'Service Unavailable\nrate limit store unavailable\n',
     ]);
     expect(header(answer, 'x-weir-reason')).toBe('rate limit store unavailable');
-    await server.stop();
   });
 
   test('a grpc-timeout bounds the wait for a Redis that hangs', async () => {
@@ -197,7 +193,6 @@ describe('with Redis', () => {
     } finally {
       redis.resume();
     }
-    await server.stop();
   });
 
   test(`several workers decide together; ${ENDING}`, async () => {

@@ -2,7 +2,7 @@
  * Tests large requests, which keep Redis busy for long: they wait for each other, and other requests do not wait for
  * them.
  */
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient, type RlsReply } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -23,11 +23,6 @@ const FLOOD = 60;
 /** At most 600 limits wait, of which large requests may use half. */
 const MOST_WAITING = 30;
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
 function codes(replies: readonly RlsReply[]): (number | undefined)[] {
   return replies.map(({ response }) => response?.overallCode);
 }
@@ -47,14 +42,11 @@ interface Flooded {
 /** Floods a new weir with large requests while Redis is paused. */
 async function flooded(): Promise<Flooded> {
   const redis = await startRedis();
-  closers.push(() => redis.stop());
   const server = await startWeir({
     policy: POLICY,
     env: { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_TIMEOUT: '30s', REDIS_MAX_IN_FLIGHT: '600' },
   });
-  closers.push(() => server.stop());
   const clients = Array.from({ length: 4 }, () => new RlsClient(server.grpcPort));
-  for (const client of clients) closers.push(() => client.close());
   const [floodClient, otherClient, smallClient, metricsClient] = clients as [
     RlsClient,
     RlsClient,

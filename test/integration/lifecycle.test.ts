@@ -84,7 +84,6 @@ describe('a server with default settings', () => {
     }
     expect(body).not.toContain('secret');
     expect(JSON.stringify(server.log())).not.toContain('secret');
-    client.close();
   });
 });
 
@@ -93,7 +92,6 @@ describe('a start that fails', () => {
   beforeAll(() => {
     host = new CommandHost();
   });
-  afterAll(() => host.stop());
   const serve = (environment: Record<string, string>, ...args: string[]) =>
     host.run({ args: ['serve', ...args], folder, environment });
 

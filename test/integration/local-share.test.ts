@@ -3,7 +3,7 @@
  * worker allows its part of the limit, answers report the whole limit, and weir forgets the allowed hits when Redis is
  * back.
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE, type RateLimitResponse } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -43,15 +43,8 @@ beforeAll(async () => {
     return (workers.length === WORKERS && workers.every(({ status }) => status === 'SERVING')) || undefined;
   });
 });
-afterAll(async () => {
-  await server.stop();
-  await redis.stop();
-});
 beforeEach(() => {
   clients = Array.from({ length: CONNECTIONS }, () => new RlsClient(server.grpcPort));
-});
-afterEach(() => {
-  for (const client of clients) client.close();
 });
 
 const askOf = async (client: RlsClient, entry: string, hitsAddend = 1): Promise<RateLimitResponse> => {

@@ -7,8 +7,7 @@ import { CommandHost } from '../support/weir/commands.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-migrate-'));
 const host = new CommandHost();
-afterAll(async () => {
-  await host.stop();
+afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 const migrate = (...args: string[]) => host.run({ args: ['migrate', ...args], folder });

@@ -1,7 +1,7 @@
 /* Tests an older Node.js: `npm start` and `npm test` download Node.js 24, and weir itself runs with a warning. */
 import { chmodSync, cpSync, existsSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -36,7 +36,6 @@ onNode20('weir on Node.js 20', () => {
     const [warning] = server.log().filter(({ msg }) => WARNING.test(String(msg)));
     expect(warning).toMatchObject({ level: 'warning' });
     await expect(server.stop()).resolves.toEqual({ code: 0, signal: null });
-    await redis.stop();
   });
 
   test('reports that reuse-port is not supported', async () => {
@@ -55,9 +54,6 @@ describe('the Node.js that commands run on', () => {
   let clone: TempDir;
   const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
   const clones: TempDir[] = [];
-  afterAll(() => {
-    for (const one of clones) one.remove();
-  });
 
   beforeEach(() => {
     clone = new TempDir();

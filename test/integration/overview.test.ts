@@ -1,6 +1,6 @@
 /* Tests the data of the page on the debug port: /overview, once and as events, and /history. */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import type {
   HistoryAnswer,
@@ -40,13 +40,11 @@ ${['error', 'allow', 'deny', 'local']
 const STEPS_MS = 20_000;
 
 const folder = new TempDir();
-afterAll(() => folder.remove());
 
 let server: WeirServer;
 const readers: EventReader[] = [];
-afterEach(async () => {
+afterEach(() => {
   for (const reader of readers.splice(0)) reader.close();
-  await server.stop();
 });
 
 async function follow(headers = {}): Promise<EventReader> {
@@ -112,87 +110,83 @@ test.each([1, 2])(
   'with WORKERS=%i, counts rules step by step, also those that Redis did not decide, and sends each step to readers',
   async (workers) => {
     const redis = await startRedis();
-    try {
-      server = await startWeir({
-        policy: POLICY,
-        env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: String(workers) },
-      });
-      if (workers > 1) await untilAllServe(server);
-      const reader = await follow();
-      expect(reader.headers).toMatchObject({
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
-      });
-      await waitFor('Redis', () => overviews(reader).at(-1)?.store.nodes[0]?.up === workers);
-      await someTraffic();
-      const overview = await waitFor('the latency of Redis', async () => {
-        const told = await ask<OverviewAnswer>('/overview', {});
-        return typeof told.store.nodes[0]?.latency_ms === 'number' ? told : undefined;
-      });
-      expect(overview).toMatchObject({
-        caller: { by: 'loopback', right: 'write' },
-        health: { status: 'SERVING' },
-        store: { up: true },
-        policy: {
-          domains: [{ domain: 'd', state: 'ok', phase: 'active' }],
-          errors: [],
-          reload: { result: 'ok' },
-        },
-      });
-      expect(overview.workers).toHaveLength(workers > 1 ? workers : 0);
-      expect(overview.store.nodes).toEqual([
-        {
-          redis: 'main',
-          node: `redis://127.0.0.1:${redis.port}`,
-          up: workers,
-          of: workers,
-          latency_ms: expect.any(Number),
-        },
-      ]);
+    server = await startWeir({
+      policy: POLICY,
+      env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: String(workers) },
+    });
+    if (workers > 1) await untilAllServe(server);
+    const reader = await follow();
+    expect(reader.headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+    });
+    await waitFor('Redis', () => overviews(reader).at(-1)?.store.nodes[0]?.up === workers);
+    await someTraffic();
+    const overview = await waitFor('the latency of Redis', async () => {
+      const told = await ask<OverviewAnswer>('/overview', {});
+      return typeof told.store.nodes[0]?.latency_ms === 'number' ? told : undefined;
+    });
+    expect(overview).toMatchObject({
+      caller: { by: 'loopback', right: 'write' },
+      health: { status: 'SERVING' },
+      store: { up: true },
+      policy: {
+        domains: [{ domain: 'd', state: 'ok', phase: 'active' }],
+        errors: [],
+        reload: { result: 'ok' },
+      },
+    });
+    expect(overview.workers).toHaveLength(workers > 1 ? workers : 0);
+    expect(overview.store.nodes).toEqual([
+      {
+        redis: 'main',
+        node: `redis://127.0.0.1:${redis.port}`,
+        up: workers,
+        of: workers,
+        latency_ms: expect.any(Number),
+      },
+    ]);
 
-      writeFileSync(server.policyPath ?? '', 'domain: d\ndescriptors: 5\n');
-      await waitFor('the reload', () => overviews(reader).at(-1)?.policy.reload.result === 'error');
-      expect(overviews(reader).at(-1)?.policy).toMatchObject({
-        domains: [{ domain: 'd', state: 'kept' }],
-        errors: [expect.stringMatching(/policy\.yaml:2:14: descriptors: .+/)],
-      });
+    writeFileSync(server.policyPath ?? '', 'domain: d\ndescriptors: 5\n');
+    await waitFor('the reload', () => overviews(reader).at(-1)?.policy.reload.result === 'error');
+    expect(overviews(reader).at(-1)?.policy).toMatchObject({
+      domains: [{ domain: 'd', state: 'kept' }],
+      errors: [expect.stringMatching(/policy\.yaml:2:14: descriptors: .+/)],
+    });
 
-      await redis.stop();
-      await waitFor('Redis to go away', () => overviews(reader).at(-1)?.store.nodes[0]?.up === 0);
-      const { up, nodes } = overviews(reader).at(-1)!.store;
-      expect([up, nodes]).toMatchObject([false, [{ up: 0, of: workers, reason: 'disconnected' }]]);
-      await failingTraffic();
-      await waitFor('all of it to be counted', async () => (await allSums())['errors'] === 4, STEPS_MS);
-      expect(await allSums()).toEqual({
-        ...{ ok: 15, denied: 6, would: 1 },
-        ...{ errors: 4, failure_allow: 4, failure_deny: 5, failure_local: 6 },
-      });
-      const { sums, step } = await history();
-      expect(sums).toEqual(
-        expect.arrayContaining([
-          expect.objectContaining({ domain: 'd', rule: 'tenant', hour: { ok: 3, denied: 1, would: 0 } }),
-          expect.objectContaining({ domain: 'd', rule: 'watched', hour: { ok: 2, denied: 0, would: 1 } }),
-        ]),
-      );
-      const { series } = await history({ rules: [{ domain: 'd', rule: 'watched' }] });
-      const sumOf = (rates: readonly number[] = []) => rates.reduce((sum, rate) => sum + rate * step, 0);
-      expect([sumOf(series?.[0]?.ok), sumOf(series?.[0]?.would)]).toEqual([2, 1]);
-      expect(reader.events[0]).toEqual({ name: 'caller', data: { by: 'loopback', right: 'write' } });
-      const points = reader.events.flatMap(({ name, data }) =>
-        name === 'point' ? [data as HistoryPoint] : [],
-      );
-      expect(points.reduce((sum, { errors }) => sum + errors * 5, 0)).toBeCloseTo(4);
-      const { point } = await ask<OverviewAnswer>('/overview', {});
-      // Each answer computes the end of the step again, in milliseconds.
-      await waitFor('the same point as an event', () =>
-        reader.events.some(({ name, data }) => {
-          const { ends, ...rates } = data as HistoryPoint;
-          return name === 'point' && Math.abs(ends - point.ends) < 1 && rates.errors === point.errors;
-        }),
-      );
-    } finally {
-      await redis.stop();
-    }
+    await redis.stop();
+    await waitFor('Redis to go away', () => overviews(reader).at(-1)?.store.nodes[0]?.up === 0);
+    const { up, nodes } = overviews(reader).at(-1)!.store;
+    expect([up, nodes]).toMatchObject([false, [{ up: 0, of: workers, reason: 'disconnected' }]]);
+    await failingTraffic();
+    await waitFor('all of it to be counted', async () => (await allSums())['errors'] === 4, STEPS_MS);
+    expect(await allSums()).toEqual({
+      ...{ ok: 15, denied: 6, would: 1 },
+      ...{ errors: 4, failure_allow: 4, failure_deny: 5, failure_local: 6 },
+    });
+    const { sums, step } = await history();
+    expect(sums).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ domain: 'd', rule: 'tenant', hour: { ok: 3, denied: 1, would: 0 } }),
+        expect.objectContaining({ domain: 'd', rule: 'watched', hour: { ok: 2, denied: 0, would: 1 } }),
+      ]),
+    );
+    const { series } = await history({ rules: [{ domain: 'd', rule: 'watched' }] });
+    const sumOf = (rates: readonly number[] = []) => rates.reduce((sum, rate) => sum + rate * step, 0);
+    expect([sumOf(series?.[0]?.ok), sumOf(series?.[0]?.would)]).toEqual([2, 1]);
+    expect(reader.events[0]).toEqual({ name: 'caller', data: { by: 'loopback', right: 'write' } });
+    const points = reader.events.flatMap(({ name, data }) =>
+      name === 'point' ? [data as HistoryPoint] : [],
+    );
+    expect(points.reduce((sum, { errors }) => sum + errors * 5, 0)).toBeCloseTo(4);
+    const { point } = await ask<OverviewAnswer>('/overview', {});
+    // Each answer computes the end of the step again, in milliseconds.
+    await waitFor('the same point as an event', () =>
+      reader.events.some(({ name, data }) => {
+        const { ends, ...rates } = data as HistoryPoint;
+        return name === 'point' && Math.abs(ends - point.ends) < 1 && rates.errors === point.errors;
+      }),
+    );
   },
 );
 

@@ -2,7 +2,7 @@
  * Runs the examples of the manual, whose form is described in support/docs/page-examples.ts: a real server loads the
  * policy, and the real grpcurl must get the answer that the page shows. `npm run docs:answers` writes the true answers.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ExampleRunner, unusedExamples } from '../support/docs/example-runner.js';
 import { type PageSection, pageSections } from '../support/docs/page-examples.js';
 import { manualPages, pageText } from '../support/docs/pages.js';
@@ -35,10 +35,9 @@ test('a command follows every example', () => {
 const withExamples = sections.filter(({ examples }) => examples.length > 0);
 (optionalToolPath('grpcurl') === undefined ? describe.skip : describe)('what the manual answers', () => {
   let runner: ExampleRunner;
-  beforeAll(() => {
-    runner = new ExampleRunner(withExamples);
+  beforeAll(async () => {
+    runner = await ExampleRunner.begin(withExamples);
   });
-  afterAll(() => runner.stop());
 
   test.each(withExamples.map((section) => [section.page, section.title, section] as const))(
     '%s: %s',

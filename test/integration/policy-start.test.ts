@@ -21,11 +21,9 @@ let opened: Awaited<ReturnType<typeof openInProcess>> | undefined;
 beforeEach(() => {
   dir = new TempDir();
 });
-afterEach(async () => {
-  await server?.stop();
+afterEach(() => {
   opened?.provider.close();
   [server, opened] = [undefined, undefined];
-  dir.remove();
 });
 
 interface Detail {
@@ -93,14 +91,10 @@ test('DEFAULT_ALGORITHM makes windows and limit overrides token buckets, also af
   const tree = async (): Promise<string> => (await httpRequest(debugPort, '/rlconfig?format=tree')).body;
   expect(await tree()).toContain('  k: token bucket: 2 tokens, 2 every 1h;');
   const client = new RlsClient(grpcPort);
-  try {
-    const limit = { requestsPerUnit: 4, unit: 3 };
-    const { response } = await client.ask('a', [descriptor(['any=x'], { limit })]);
-    // One of four tokens refills within a quarter of an hour; a window ends with the hour.
-    expect(response?.statuses[0]).toMatchObject({ limitRemaining: 3, durationUntilResetSeconds: 900 });
-  } finally {
-    client.close();
-  }
+  const limit = { requestsPerUnit: 4, unit: 3 };
+  const { response } = await client.ask('a', [descriptor(['any=x'], { limit })]);
+  // One of four tokens refills within a quarter of an hour; a window ends with the hour.
+  expect(response?.statuses[0]).toMatchObject({ limitRemaining: 3, durationUntilResetSeconds: 900 });
   dir.write('a.yaml', `domain: a\ndescriptors: [{ key: k, ${rule} }, { key: new, ${rule} }]\n`);
   const shown = await waitFor('the new rule', async () => {
     const text = await tree();
@@ -183,24 +177,20 @@ describe('a start', () => {
       () => started.lines().some((line) => line.includes('weir serves')) || undefined,
     );
     const client = new RlsClient(grpcPort);
-    try {
-      const before = await client.ask('a', [descriptor(['k=v'])]);
-      expect(before).toMatchObject({
-        code: STATUS.UNAVAILABLE,
-        details: 'no rate limit configuration loaded',
-      });
-      dir.write('config/bad', 'domain: a\nphase: never\n');
-      dir.write('config/a', 'domain: b\n');
-      await waitFor(
-        'an answer',
-        async () => (await client.ask('a', [descriptor(['k=v'])])).code === 0 || undefined,
-      );
-      expect(await domains()).toBe('b');
-      rmSync(dir.join('config/bad'));
-      await waitFor('no error', async () => (await detail()).policy.lastReload === 'ok' || undefined);
-    } finally {
-      client.close();
-    }
+    const before = await client.ask('a', [descriptor(['k=v'])]);
+    expect(before).toMatchObject({
+      code: STATUS.UNAVAILABLE,
+      details: 'no rate limit configuration loaded',
+    });
+    dir.write('config/bad', 'domain: a\nphase: never\n');
+    dir.write('config/a', 'domain: b\n');
+    await waitFor(
+      'an answer',
+      async () => (await client.ask('a', [descriptor(['k=v'])])).code === 0 || undefined,
+    );
+    expect(await domains()).toBe('b');
+    rmSync(dir.join('config/bad'));
+    await waitFor('no error', async () => (await detail()).policy.lastReload === 'ok' || undefined);
   });
 });
 
@@ -242,20 +232,16 @@ describe('a key that was removed', () => {
         ),
       );
     const limited = expect.arrayContaining([CODE.OK, CODE.OVER_LIMIT]);
-    try {
-      expect(await codes('start')).toEqual(limited);
-      dir.write('a.yaml', REMOVED);
-      await waitFor(
-        'the failed reload',
-        async () => (await detail()).policy.lastReload === 'error' || undefined,
-      );
-      expect(await codes('change')).toEqual(limited);
-      server.process.signal('SIGHUP');
-      await waitFor('the signal', () => server?.log().some(({ reason }) => reason === 'signal'));
-      expect(await codes('signal')).toEqual(limited);
-      expect(await detail()).toMatchObject({ policy: { domains: [{ domain: 'a', state: 'kept' }] } });
-    } finally {
-      client.close();
-    }
+    expect(await codes('start')).toEqual(limited);
+    dir.write('a.yaml', REMOVED);
+    await waitFor(
+      'the failed reload',
+      async () => (await detail()).policy.lastReload === 'error' || undefined,
+    );
+    expect(await codes('change')).toEqual(limited);
+    server.process.signal('SIGHUP');
+    await waitFor('the signal', () => server?.log().some(({ reason }) => reason === 'signal'));
+    expect(await codes('signal')).toEqual(limited);
+    expect(await detail()).toMatchObject({ policy: { domains: [{ domain: 'a', state: 'kept' }] } });
   });
 });

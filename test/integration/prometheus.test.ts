@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { RawClient } from '../support/grpc/grpc-client.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -47,11 +47,6 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let server: WeirServer | undefined;
 let client: RlsClient;
 let port: number;
-afterEach(async () => {
-  client.close();
-  await server?.stop();
-  server = undefined;
-});
 
 async function start(env: NodeJS.ProcessEnv = {}): Promise<void> {
   [port = 0] = await freePorts(1);
@@ -174,7 +169,6 @@ test('adds up the numbers of several workers, also on /stats', async () => {
   for (const other of others) other.close();
   await client.close();
   await server?.stop();
-  await redis.stop();
 });
 
 test('/stats shows the numbers under statsd names, sorted', async () => {

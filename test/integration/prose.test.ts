@@ -1,6 +1,6 @@
 /* Tests .ci/prose.mjs: the spelling of the manual, messages and comments, and phrases that read as translated. */
 import { spawnSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
 
@@ -18,7 +18,6 @@ let folder: TempDir;
 beforeAll(() => {
   folder = new TempDir();
 });
-afterAll(() => folder.remove());
 
 describe('phrases', () => {
   const phrases = (path: string, text: string) =>

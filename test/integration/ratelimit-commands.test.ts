@@ -16,7 +16,6 @@ const folder = mkdtempSync(join(tmpdir(), 'weir-ratelimit-commands-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const bin = copyImagePrograms(folder);
 const host = new CommandHost();
-afterAll(() => host.stop());
 /** Runs the program of the image as a process. */
 const program = (name: string, ...args: string[]) => runToEnd(join(bin, name), args, { cwd: folder });
 /** Runs the weir command that the program wraps. */

@@ -1,8 +1,8 @@
 /* Tests what ioredis does not do by itself, with real servers. */
 
 import { type AddressInfo, connect, createServer, type Server, Socket } from 'node:net';
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { beforeEach, expect, jest, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
@@ -13,26 +13,22 @@ import { MAX_UNANSWERED_BYTES } from '../../src/storage/redis/node/redis-node.js
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
+import { closeLater } from '../support/process/close-later.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startPausableProxy } from '../support/redis/pausable-proxy.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 
 let redis: RedisServer;
 let admin: Redis;
 let log: string[];
-const closers: (() => unknown)[] = [];
 
 beforeEach(async () => {
   log = [];
   redis = await startRedis();
-  closers.push(() => redis.stop());
-  admin = new Redis(redis.port, '127.0.0.1');
-  closers.push(() => admin.disconnect());
-});
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
+  admin = redisClient(redis.port);
 });
 
 async function open(options: Partial<RedisStoreOptions> = {}): Promise<SingleRedisStore> {
@@ -42,7 +38,6 @@ async function open(options: Partial<RedisStoreOptions> = {}): Promise<SingleRed
     log: (level, message) => log.push(`${level}: ${message}`),
     ...options,
   });
-  closers.push(() => store.close());
   await store.reached;
   return store;
 }
@@ -56,13 +51,12 @@ const cutOff = () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'y
 
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(() => new Promise((resolve) => server.close(resolve)));
+  closeLater(server, () => server.close());
   return (server.address() as AddressInfo).port;
 }
 
 test('a call runs once if its connection is lost before the reply, and fails immediately', async () => {
   const proxy = await startPausableProxy(redis.port);
-  closers.push(() => proxy.close());
   const store = await open({ address: parseRedisUrl(`127.0.0.1:${proxy.port}`) });
   const other = await open();
   proxy.pause('replies');
@@ -155,7 +149,7 @@ test('calls wait beyond a bound on the memory of unanswered ones, and are sent a
 async function fakeSentinel(onQuery: (socket: Socket) => void, onSubscription: (socket: Socket) => void) {
   const server = createServer((socket) => {
     socket.on('error', () => {});
-    closers.push(() => socket.destroy());
+    closeLater(socket, () => socket.destroy());
     socket.on('data', (chunk) => {
       const command = String(chunk).toLowerCase();
       if (command.includes('get-master-addr-by-name')) onQuery(socket);
@@ -180,7 +174,6 @@ function openWithSentinels(...sentinels: readonly { host: string; port: number }
 
 test('a Sentinel that is down, hangs, or names a replica is passed over', async () => {
   const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(redis.port)] });
-  closers.push(() => replica.stop());
   const [nowhere = 0] = await freePorts(1);
   const store = await openWithSentinels(
     { host: '127.0.0.1', port: nowhere },

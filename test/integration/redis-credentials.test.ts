@@ -3,17 +3,19 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { descriptor } from '../support/policy/decider.js';
+import { closeLater } from '../support/process/close-later.js';
 import { startProcess } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { untilLogged, waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { settingsOf } from '../support/weir/settings.js';
@@ -24,20 +26,13 @@ let redis: RedisServer;
 let admin: Redis;
 let log: string[];
 let faults: string[];
-const closers: (() => unknown)[] = [];
 
 beforeEach(async () => {
   log = [];
   faults = [];
   folder = new TempDir();
-  closers.push(() => folder.remove());
   redis = await startRedis();
-  closers.push(() => redis.stop());
-  admin = new Redis(redis.port, '127.0.0.1');
-  closers.push(() => admin.disconnect());
-});
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
+  admin = redisClient(redis.port);
 });
 
 const user = (name: string, ...passwords: string[]) =>
@@ -63,13 +58,11 @@ async function moreLogins(count: number): Promise<void> {
 function open(environment: Record<string, string>, which = mainRedis): SingleRedisStore {
   const settings = settingsOf({ REDIS_URL: `127.0.0.1:${redis.port}`, ...environment });
   const options = which(settings);
-  const store = new SingleRedisStore({
+  return new SingleRedisStore({
     ...options,
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
   });
-  closers.push(() => store.close());
-  return store;
 }
 
 const take = (store: SingleRedisStore) => store.take([takeItem('a', HUNDRED)], Infinity);
@@ -107,7 +100,7 @@ describe('a file', () => {
     const script = folder.write('write-login', block.slice(block.indexOf('\n') + 1));
     const file = folder.join('login');
     const sidecar = startProcess('sh', [script, file, '1', 'echo', 'weir:s3cret']);
-    closers.push(() => sidecar.stop('SIGKILL'));
+    closeLater(sidecar, () => sidecar.stop('SIGKILL'));
     await waitFor('the file', () => existsSync(file));
     await expectDecided(open({ REDIS_AUTH_FILE: file }));
     expect(await users()).toEqual(['weir']);
@@ -122,9 +115,7 @@ describe('a file', () => {
       REDIS_AUTH_FILE: print('weir:s3cret0'),
     };
     const server = await startWeir({ policy, env });
-    closers.push(() => server.stop());
     const client = new RlsClient(server.grpcPort);
-    closers.push(() => client.close());
     const codes = new Map<string, number>();
     let over = false;
     const ask = async () => {

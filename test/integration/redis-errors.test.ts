@@ -1,8 +1,8 @@
 /* Provokes every possible error of a real Redis: tests what weir does, logs and counts, and that it recovers. */
 
 import { rmSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { beforeEach, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
@@ -10,6 +10,7 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 
@@ -23,11 +24,6 @@ beforeEach(() => {
   log = [];
   faults = [];
 });
-afterEach(async () => {
-  admin.disconnect();
-  await store.close();
-  await redis.stop();
-});
 
 async function open(options?: StartRedisOptions): Promise<void> {
   redis = await startRedis(options);
@@ -36,7 +32,7 @@ async function open(options?: StartRedisOptions): Promise<void> {
 }
 
 function connect(): void {
-  admin = new Redis(redis.port, '127.0.0.1', { retryStrategy: () => 50 });
+  admin = redisClient(redis.port, { retryStrategy: () => 50 });
   admin.on('error', () => {});
   store = new SingleRedisStore({
     ...REDIS,
@@ -75,14 +71,13 @@ async function expectRecovery(): Promise<void> {
 /** Runs a script that ends only when it is killed. */
 async function busyScript(): Promise<void> {
   // A client with retries would run the script again after a restart.
-  const client = new Redis(redis.port, '127.0.0.1', { retryStrategy: () => null });
+  const client = redisClient(redis.port, { retryStrategy: () => null });
   client.on('error', () => {});
   await client.eval('while true do end', 0).catch(() => undefined);
-  client.disconnect();
 }
 
 async function isListening(port: number): Promise<boolean> {
-  const client = new Redis(port, '127.0.0.1', {
+  const client = redisClient(port, {
     enableReadyCheck: false,
     lazyConnect: true,
     retryStrategy: () => null,
@@ -90,7 +85,6 @@ async function isListening(port: number): Promise<boolean> {
   client.on('error', () => {});
   return client.connect().then(
     () => {
-      client.disconnect();
       return true;
     },
     () => false,
@@ -98,7 +92,7 @@ async function isListening(port: number): Promise<boolean> {
 }
 
 async function untilBusy(): Promise<void> {
-  const other = new Redis(redis.port, '127.0.0.1', { enableReadyCheck: false, maxRetriesPerRequest: 0 });
+  const other = redisClient(redis.port, { enableReadyCheck: false, maxRetriesPerRequest: 0 });
   try {
     await waitFor('the script to be noticed', () =>
       other.get('x').then(
@@ -107,20 +101,18 @@ async function untilBusy(): Promise<void> {
       ),
     );
   } finally {
-    other.disconnect();
   }
 }
 
 test("BUSY: another client's script runs", async () => {
   await open({ args: ['--busy-reply-threshold', '50'] });
-  const killer = new Redis(redis.port, '127.0.0.1');
+  const killer = redisClient(redis.port);
   await killer.ping();
   const script = busyScript();
   await untilBusy();
   await expectOutage('loading', /it accepts no commands or no writes at the moment; check its log \(BUSY/);
   await killer.script('KILL');
   await script;
-  killer.disconnect();
   await expectRecovery();
 });
 
@@ -154,7 +146,7 @@ test('MASTERDOWN and READONLY: a replica', async () => {
 
 test('LOADING: Redis loads its data from disk', async () => {
   redis = await startRedis({ args: ['--appendonly', 'yes', '--key-load-delay', '300'] });
-  const writer = new Redis(redis.port, '127.0.0.1', { enableReadyCheck: false, retryStrategy: () => null });
+  const writer = redisClient(redis.port, { enableReadyCheck: false, retryStrategy: () => null });
   writer.on('error', () => {});
   for (let i = 0; i < 10_000; i++) void writer.set(`k${i}`, 'v');
   await writer.ping();

@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
@@ -11,6 +10,7 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { untilLogged, waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { tlsArguments } from '../support/redis/tls-arguments.js';
@@ -27,14 +27,8 @@ beforeEach(() => {
   log = [];
   folder = mkdtempSync(join(tmpdir(), 'weir-login-'));
 });
-afterEach(async () => {
-  await store?.close();
-  await redis?.stop();
-  store = undefined;
-  redis = undefined;
+afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
-  files?.remove();
-  files = undefined;
 });
 
 function open(url: string, options: Partial<RedisStoreOptions> = {}): SingleRedisStore {
@@ -121,11 +115,10 @@ describe('passwords', () => {
 
   test('a user without the required rights makes the store unavailable', async () => {
     redis = await startRedis();
-    const admin = new Redis(redis.port, '127.0.0.1');
+    const admin = redisClient(redis.port);
     await admin.acl('SETUSER', 'weir', 'on', '>pw', '~weir:1:*', '-@all');
     open(`redis://weir:pw@127.0.0.1:${redis.port}`);
     await expectUnavailable(/it refuses a command; check the permissions of the user \(NOPERM/);
-    admin.disconnect();
   });
 });
 
@@ -133,7 +126,7 @@ test('a separate database is selected, also after a reconnect', async () => {
   redis = await startRedis();
   open(`redis://127.0.0.1:${redis.port}/3`);
   await expectDecided();
-  const admin = new Redis(redis.port, '127.0.0.1', { db: 3 });
+  const admin = redisClient(redis.port, { db: 3 });
   expect((await admin.keys('weir:*:*a')).length).toBe(1);
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   await waitFor('the loss', () => store!.connected === false || log.length > 1);
@@ -141,7 +134,6 @@ test('a separate database is selected, also after a reconnect', async () => {
   expect(await take()).toMatchObject([{ limited: false }]);
   await admin.select(0);
   expect(await admin.keys('*')).toEqual([]);
-  admin.disconnect();
 });
 
 test('a missing database makes the store unavailable, and no other one is used', async () => {
@@ -213,11 +205,10 @@ describe('TLS', () => {
 describe('an unsuitable Redis', () => {
   test('a user with only the rights for takes can take: no INFO, SCRIPT or CLIENT', async () => {
     redis = await startRedis();
-    const admin = new Redis(redis.port, '127.0.0.1');
+    const admin = redisClient(redis.port);
     const rights = ['on', '>pw', '~weir:1:*', '-@all', '+evalsha', '+eval', '+mget', '+set', '+del', '+time'];
     await admin.acl('SETUSER', 'weir', ...rights);
     open(`redis://weir:pw@127.0.0.1:${redis.port}`);
     await expectDecided();
-    admin.disconnect();
   });
 });

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -12,6 +12,7 @@ import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 
@@ -26,10 +27,6 @@ beforeEach(async () => {
   stores = [];
   log = [];
   redis = await startRedis();
-});
-afterEach(async () => {
-  await Promise.all(stores.map((store) => store.close()));
-  await redis.stop();
 });
 
 function open(options: Partial<RedisStoreOptions> = {}): SingleRedisStore {
@@ -102,7 +99,7 @@ describe('during calls', () => {
 
   test('closed connections fail the pending calls, and later calls are decided', async () => {
     const store = await reached();
-    const admin = new Redis(redis.port, '127.0.0.1');
+    const admin = redisClient(redis.port);
     const downReasons: string[] = [];
     let upCount = 0;
     store.onDown((why) => downReasons.push(why));
@@ -111,7 +108,6 @@ describe('during calls', () => {
     await waitFor('the loss to be seen', () => downReasons.length > 0);
     await recovery(store);
     expect([downReasons.length, upCount]).toEqual([1, 1]);
-    admin.disconnect();
   });
 });
 
@@ -121,7 +117,7 @@ describe('calls without an answer when the connection is lost', () => {
     const slots = concurrencyRate(10);
     const hold = holdItem('held', slots);
     expect(await store.take([hold], Infinity)).toMatchObject([{ hold: 'placed' }]);
-    const admin = new Redis(redis.port, '127.0.0.1');
+    const admin = redisClient(redis.port);
     // Scripts wait, and other commands do not.
     await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
     const running: unknown[] = [];
@@ -137,7 +133,6 @@ describe('calls without an answer when the connection is lost', () => {
     await admin.call('CLIENT', 'UNPAUSE');
     const lost = { reason: 'disconnected' };
     expect(await Promise.all(running)).toMatchObject([lost, lost, lost]);
-    admin.disconnect();
   });
 });
 
@@ -290,11 +285,10 @@ describe('deadlines and bounds', () => {
     expect(reason(hit(store) as TakeResult)).toBe('disconnected');
     expect(reason(await running)).toBe('decided');
     await closed;
-    const admin = new Redis(redis.port, '127.0.0.1');
+    const admin = redisClient(redis.port);
     await waitFor('the connection to go', async () => {
       return !((await admin.client('LIST')) as string).includes('name=weir');
     });
-    admin.disconnect();
   });
 
   test('closing also ends while Redis hangs or was never connected', async () => {

@@ -1,10 +1,11 @@
 /* Runs the commands of docs/operate/redis.md: they start each kind of Redis, and weir decides with it. */
 import { chmodSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { pageText } from '../support/docs/pages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
+import { closeLater } from '../support/process/close-later.js';
 import { freePorts } from '../support/process/free-port.js';
 import { startProcess } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -30,11 +31,6 @@ const blocks = [...pageText('docs/operate/redis.md').matchAll(BLOCK)].map(([, na
   return { name, last: commands.pop() ?? '', servers: commands.join('\n') };
 });
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
 /** Returns a function that replaces the ports of a block with free ones. */
 async function portsOf(text: string): Promise<(text: string) => string> {
   const pattern = /(?<![\d.])(?:6379|6380|2638[01]|26379|700[123])(?!\d)/g;
@@ -49,7 +45,6 @@ test('the page has commands for each kind', () => {
 
 test.each(blocks)('$name', async ({ servers, last }) => {
   const folder = new TempDir();
-  closers.push(() => folder.remove());
   symlinkSync(toolPath('redis-server'), join(folder.path, 'redis-server'));
   chmodSync(folder.write('redis-cli', redisCliScript()), 0o755);
   const withPorts = await portsOf(servers + last);
@@ -58,16 +53,14 @@ test.each(blocks)('$name', async ({ servers, last }) => {
     cwd: folder.path,
     env: { PATH: [folder.path, process.env['PATH']].join(delimiter) },
   });
-  closers.push(() => shell.stop());
+  closeLater(shell, () => shell.stop());
   await shell.waitForLine(/^all started$/);
 
   const [settings = '', command] = withPorts(last).split(/ (?=npm start$)/);
   expect(command).toBe('npm start');
   const env = Object.fromEntries(settings.split(' ').map((setting) => setting.split(/=(.*)/s).slice(0, 2)));
   const weir = await startWeir({ policy: POLICY, env });
-  closers.push(() => weir.stop());
   const client = new RlsClient(weir.grpcPort);
-  closers.push(() => client.close());
   const ask = async (): Promise<unknown> => {
     const { response } = await client.ask('d', [descriptor(['hour=a']), descriptor(['second=a'])]);
     return response?.statuses[0]?.limitRemaining;

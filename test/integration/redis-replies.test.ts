@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
@@ -31,12 +31,6 @@ beforeEach(async () => {
     observeFault: (fault) => faults.push(fault),
   });
   await store.reached;
-});
-
-afterEach(async () => {
-  await store.close();
-  await proxy.close();
-  await redis.stop();
 });
 
 const hit = (key: string) => store.take([takeItem(key, HUNDRED)], Infinity);

@@ -1,6 +1,6 @@
 /* Tests connections to Sentinels: what the log and the console show, and how often weir connects. */
 
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { mainRedis } from '../../src/server/settings/redis-settings.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
@@ -10,20 +10,13 @@ import { settingsOf } from '../support/weir/settings.js';
 
 let redis: RedisServer;
 let log: string[];
-const closers: (() => Promise<void>)[] = [];
 beforeEach(async () => {
   log = [];
   redis = await startRedis();
-  closers.push(() => redis.stop());
-});
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
 });
 
 async function sentinel(lines: readonly string[] = []): Promise<RedisServer> {
-  const started = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1, lines });
-  closers.push(() => started.stop());
-  return started;
+  return startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1, lines });
 }
 
 function open(sentinelPort: number, environment: Record<string, string> = {}): SingleRedisStore {
@@ -32,12 +25,10 @@ function open(sentinelPort: number, environment: Record<string, string> = {}): S
     REDIS_URL: `mymaster,127.0.0.1:${sentinelPort}`,
     ...environment,
   });
-  const store = new SingleRedisStore({
+  return new SingleRedisStore({
     ...mainRedis(settings)!,
     log: (level, message) => log.push(`${level}: ${message}`),
   });
-  closers.push(() => store.close());
-  return store;
 }
 
 test('the log does not show the password that a Sentinel without AUTH repeats', async () => {

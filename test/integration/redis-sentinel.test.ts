@@ -8,12 +8,7 @@ import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import {
-  commandOf,
-  type SentinelSetup,
-  startSentinel,
-  startSentinelSetup,
-} from '../support/redis/sentinels.js';
+import { commandOf, startSentinel, startSentinelSetup } from '../support/redis/sentinels.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { tlsArguments } from '../support/redis/tls-arguments.js';
 import { writeTlsFiles } from '../support/tls/tls-files.js';
@@ -21,25 +16,15 @@ import { settingsOf } from '../support/weir/settings.js';
 
 let log: string[] = [];
 let faults: StoreFault[] = [];
-const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
   log = [];
   faults = [];
 });
 
-async function setUp(options?: Parameters<typeof startSentinelSetup>[0]): Promise<SentinelSetup> {
-  const setup = await startSentinelSetup(options);
-  closers.push(() => setup.stop());
-  return setup;
-}
-
 /** Starts a Redis, and a Sentinel that monitors it. */
 async function startWatchedRedis(): Promise<[RedisServer, RedisServer]> {
   const redis = await startRedis();
-  closers.push(() => redis.stop());
   const sentinel = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1 });
-  closers.push(() => sentinel.stop());
   return [redis, sentinel];
 }
 
@@ -48,13 +33,11 @@ function open(environment: Record<string, string>): SingleRedisStore {
   const settings = settingsOf({ REDIS_TYPE: 'SENTINEL', ...environment });
   const isSecond = environment['REDIS_PERSECOND_TYPE'] !== undefined;
   const options = isSecond ? perSecondRedis(settings) : mainRedis(settings);
-  const store = new SingleRedisStore({
+  return new SingleRedisStore({
     ...options!,
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
   });
-  closers.push(() => store.close());
-  return store;
 }
 
 const take = async (store: SingleRedisStore): Promise<string> => {
@@ -66,7 +49,10 @@ const isUpAt = (port: number): boolean =>
 
 describe('a master with a replica and three Sentinels', () => {
   test('is found at the start, with passwords, and followed through a requested failover', async () => {
-    const setup = await setUp({ password: 'master-secret', sentinelPassword: 'sentinel-secret' });
+    const setup = await startSentinelSetup({
+      password: 'master-secret',
+      sentinelPassword: 'sentinel-secret',
+    });
     const [master, replica] = setup.nodes as [RedisServer, RedisServer];
     const passwords = { REDIS_AUTH: 'master-secret', REDIS_SENTINEL_AUTH: 'sentinel-secret' };
     const wrong = open({ ...passwords, REDIS_URL: setup.url, REDIS_SENTINEL_AUTH: 'wr0ng' });
@@ -105,7 +91,7 @@ describe('a master with a replica and three Sentinels', () => {
   });
 
   test('finds the new master after the old one dies together with a Sentinel', async () => {
-    const setup = await setUp();
+    const setup = await startSentinelSetup();
     const [master, replica] = setup.nodes as [RedisServer, RedisServer];
     const store = open({ REDIS_URL: setup.url });
     await store.reached;
@@ -119,7 +105,7 @@ describe('a master with a replica and three Sentinels', () => {
   });
 
   test('leaves a master that hangs, and does not return to it when it continues', async () => {
-    const setup = await setUp();
+    const setup = await startSentinelSetup();
     const [master, replica] = setup.nodes as [RedisServer, RedisServer];
     const store = open({ REDIS_URL: setup.url, REDIS_TIMEOUT: '100ms' });
     await store.reached;
@@ -136,14 +122,13 @@ describe('a master with a replica and three Sentinels', () => {
 
 describe('misleading Sentinels', () => {
   test('a single Sentinel that names a replica causes no decision on the replica', async () => {
-    const setup = await setUp({ sentinels: 1 });
+    const setup = await startSentinelSetup({ sentinels: 1 });
     const replica = setup.nodes[1] as RedisServer;
     const misleadingSentinel = await startSentinel({
       masterName: 'mymaster',
       masterPort: replica.port,
       quorum: 1,
     });
-    closers.push(() => misleadingSentinel.stop());
     open({ REDIS_URL: `mymaster,127.0.0.1:${misleadingSentinel.port}` });
     await waitFor('the log', () => log.length > 0);
     // A Sentinel that monitors a replica eventually finds its master; until then, weir does not write to the replica.
@@ -196,7 +181,7 @@ describe('misleading Sentinels', () => {
 });
 
 test('closing ends everything while Sentinels hang', async () => {
-  const setup = await setUp({ sentinels: 1 });
+  const setup = await startSentinelSetup({ sentinels: 1 });
   setup.sentinels[0]!.pause();
   const store = open({ REDIS_URL: setup.url });
   await store.close();
@@ -205,11 +190,9 @@ test('closing ends everything while Sentinels hang', async () => {
 
 test('TLS for Redis and for the Sentinels, by name', async () => {
   const files = writeTlsFiles();
-  closers.push(async () => files.remove());
   const [redisPort, sentinelPort] = (await freePorts(2)) as [number, number];
-  const redis = await startRedis({ args: [...tlsArguments(files, redisPort), '--tls-replication', 'yes'] });
-  closers.push(() => redis.stop());
-  const sentinel = await startSentinel({
+  await startRedis({ args: [...tlsArguments(files, redisPort), '--tls-replication', 'yes'] });
+  await startSentinel({
     masterName: 'mymaster',
     masterPort: redisPort,
     quorum: 1,
@@ -218,7 +201,6 @@ test('TLS for Redis and for the Sentinels, by name', async () => {
       ...[`tls-ca-cert-file ${files.ca}`, 'tls-auth-clients no', 'tls-replication yes'],
     ],
   });
-  closers.push(() => sentinel.stop());
   const store = open({
     REDIS_URL: `mymaster,localhost:${sentinelPort}`,
     REDIS_TLS: 'true',

@@ -1,8 +1,7 @@
 /* Tests REDIS_*, REDIS_PERSECOND_* and related variables with real Redis servers. */
 
 import { join, relative } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import type { Store } from '../../src/server/store/store.js';
@@ -15,7 +14,8 @@ import { freePorts } from '../support/process/free-port.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { untilLogged, waitFor } from '../support/process/wait-for.js';
-import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
+import { redisClient } from '../support/redis/redis-client.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { tlsArguments } from '../support/redis/tls-arguments.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 import { CommandHost } from '../support/weir/commands.js';
@@ -32,31 +32,12 @@ descriptors:
 `;
 
 const host = new CommandHost();
-afterAll(() => host.stop());
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
-async function redisServer(options?: StartRedisOptions): Promise<RedisServer> {
-  const redis = await startRedis(options);
-  closers.push(() => redis.stop());
-  return redis;
-}
-
-function clientOf(redis: RedisServer, options: { password?: string } = {}): Redis {
-  const client = new Redis(redis.port, '127.0.0.1', options);
-  closers.push(() => client.disconnect());
-  return client;
-}
 
 /** Opens the store of a server with these settings in this process, and collects its log lines in `log`. */
 function open(environment: Record<string, string>, log: string[] = []): Store {
   const keep = (line: string): unknown => log.push(line);
   const logger = { debug: keep, info: keep, warn: keep, error: keep } as unknown as Logger;
-  const store = openStoreOf(environment, logger);
-  closers.push(() => store.close());
-  return store;
+  return openStoreOf(environment, logger);
 }
 
 /** Waits until the store is up, and expects that it decides. */
@@ -73,7 +54,7 @@ async function code(client: RlsClient, ...keys: string[]): Promise<number | unde
 
 describe('connections to Redis', () => {
   test('accept a Unix domain socket with a relative path', async () => {
-    const redis = await redisServer({ args: ['--unixsocket', 'redis.sock'] });
+    const redis = await startRedis({ args: ['--unixsocket', 'redis.sock'] });
     const path = relative(process.cwd(), join(redis.folder, 'redis.sock'));
     await expectDecided(open({ REDIS_SOCKET_TYPE: 'unix', REDIS_URL: path }));
   });
@@ -126,11 +107,10 @@ test('REDIS_TLS_SKIP_HOSTNAME_VERIFICATION accepts another name, but no unknown 
   const authority = new CertificateAuthority();
   const { cert, key } = authority.issue('DNS:redis.test');
   const folder = new TempDir();
-  closers.push(() => folder.remove());
   const ca = folder.write('ca.pem', authority.cert);
   const files = { ca, serverCert: folder.write('cert.pem', cert), serverKey: folder.write('key.pem', key) };
   const [port] = (await freePorts(1)) as [number];
-  await redisServer({ args: tlsArguments(files, port) });
+  await startRedis({ args: tlsArguments(files, port) });
   const env = {
     REDIS_URL: `127.0.0.1:${port}`,
     REDIS_TLS: 'true',
@@ -164,14 +144,8 @@ describe('a second Redis for windows of a second', () => {
     client = new RlsClient(server.grpcPort);
   });
   beforeEach(async () => {
-    await clientOf(main).flushall();
-    await clientOf(second, { password: 'pw' }).flushall();
-  });
-  afterAll(async () => {
-    client.close();
-    await server.stop();
-    await main.stop();
-    await second.stop();
+    await redisClient(main.port).flushall();
+    await redisClient(second.port, { password: 'pw' }).flushall();
   });
 
   test('fails its own limits while it is unavailable, and health covers both', async () => {
@@ -189,17 +163,15 @@ describe('a second Redis for windows of a second', () => {
 });
 
 test('LOCAL_CACHE_SIZE_IN_BYTES repeats denials of windows uncounted, also while Redis is unavailable', async () => {
-  const redis = await redisServer();
+  const redis = await startRedis();
   const server = await startWeir({
     policy: POLICY,
     env: { REDIS_URL: `127.0.0.1:${redis.port}`, LOCAL_CACHE_SIZE_IN_BYTES: '1000000' },
   });
-  closers.push(() => server.stop());
   const client = new RlsClient(server.grpcPort);
-  closers.push(() => client.close());
   for (let i = 0; i < 3; i++) expect(await code(client, 'year')).toBe(CODE.OK);
   for (let i = 0; i < 5; i++) expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
-  const admin = clientOf(redis);
+  const admin = redisClient(redis.port);
   const key = (await admin.keys('*year*'))[0] as string;
   expect(await admin.get(key)).toMatch(/^w1:\d+:4:\d+$/);
   await redis.kill();
@@ -240,7 +212,7 @@ describe('REDIS_STARTUP_MAX_ELAPSED_TIME', () => {
   });
 
   test('does not end a server that did', async () => {
-    const redis = await redisServer();
+    const redis = await startRedis();
     const [nowhere] = await freePorts(1);
     const limit = { REDIS_STARTUP_MAX_ELAPSED_TIME: '2s' };
     const store = open({ REDIS_URL: `127.0.0.1:${redis.port}`, ...limit });

@@ -1,15 +1,14 @@
 /* Tests the effect of the reference's variables on answers, health and the debug port, from outside. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import type { MethodDefinition } from '@grpc/proto-loader';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { service } from 'grpc-health-check';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
+import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
@@ -21,22 +20,9 @@ descriptors:
 `;
 const one = (key: string) => descriptor([`${key}=x`]);
 
-const open: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
-async function start(env: NodeJS.ProcessEnv, policy?: string): Promise<WeirServer> {
-  const server = await startWeir({ env, untilHealthy: policy !== undefined, ...(policy && { policy }) });
-  open.push({ close: () => server.stop() });
-  return server;
-}
-
-function clientOf(server: WeirServer): RlsClient {
-  const client = new RlsClient(server.grpcPort);
-  open.push(client);
-  return client;
-}
+const start = (env: NodeJS.ProcessEnv, policy?: string): Promise<WeirServer> =>
+  startWeir({ env, untilHealthy: policy !== undefined, ...(policy && { policy }) });
+const clientOf = ({ grpcPort }: WeirServer): RlsClient => new RlsClient(grpcPort);
 
 test('LIMIT_REQUEST_HEADERS_ENABLED adds upstream headers, by gRPC and as JSON', async () => {
   const env = { LIMIT_REQUEST_HEADERS_ENABLED: 'true', LIMIT_REQUEST_RESET_HEADER: 'X-Reset' };
@@ -79,9 +65,8 @@ describe('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED', () => {
   }
 
   test('reflects whether a domain is in effect, in every health check', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'weir-health-'));
-    open.push({ close: () => rmSync(folder, { recursive: true }) });
-    const server = await start({ CONFIG_PATH: folder, HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: 'true' });
+    const folder = new TempDir();
+    const server = await start({ CONFIG_PATH: folder.path, HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: 'true' });
     const healthcheck = () => httpRequest(server.httpPort, '/healthcheck');
     const untilStatus = (status: number) =>
       waitFor(`health ${status}`, async () => (await healthcheck()).status === status || undefined);
@@ -90,12 +75,12 @@ describe('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED', () => {
     await waitFor('gRPC', async () => !(await grpcHealth(server)).includes(STATUS.UNAVAILABLE) || undefined);
     expect(await grpcHealth(server)).toEqual(['NOT_SERVING', 'NOT_SERVING', 'NOT_SERVING']);
 
-    writeFileSync(join(folder, 'd.yaml'), POLICY);
+    folder.write('d.yaml', POLICY);
     await untilStatus(200);
     expect((await healthcheck()).body).toBe('OK');
     expect(await grpcHealth(server)).toEqual(['SERVING', 'SERVING', 'SERVING']);
 
-    rmSync(join(folder, 'd.yaml'));
+    rmSync(folder.join('d.yaml'));
     await untilStatus(500);
     expect(await grpcHealth(server)).toEqual(['NOT_SERVING', 'NOT_SERVING', 'NOT_SERVING']);
   });

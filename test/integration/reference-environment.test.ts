@@ -1,13 +1,9 @@
 /* Starts a real server with values of the reference's variables that occur in deployments. */
 import { connect } from 'node:net';
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 let server: WeirServer | undefined;
-afterEach(async () => {
-  await server?.stop();
-  server = undefined;
-});
 
 /** Returns whether a port is open on an address of this machine other than 127.0.0.1. */
 function isOpenElsewhere(port: number): Promise<boolean> {

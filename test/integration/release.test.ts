@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
@@ -32,7 +32,6 @@ const next = `${major}.${minor + 1}.0`;
 
 const folder = new TempDir();
 const hasChart = existsSync(join(repositoryRoot, CHART)) && helm !== undefined;
-afterAll(() => folder.remove());
 
 async function git(...args: string[]): Promise<string> {
   // The developer's own settings (signing, hooks) must have no effect.

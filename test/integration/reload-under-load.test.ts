@@ -1,6 +1,6 @@
 /* Changes policies during constant traffic: every answer belongs to one version, and every version occurs. */
 import { renameSync, symlinkSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -69,12 +69,6 @@ describe.each([
   });
   beforeEach(() => {
     client = new RlsClient(server.grpcPort);
-  });
-  afterEach(() => client.close());
-  afterAll(async () => {
-    await server.stop();
-    await redis?.stop();
-    dir.remove();
   });
 
   test('no decision uses half a policy', async () => {

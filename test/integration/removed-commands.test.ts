@@ -1,10 +1,9 @@
 /* Tests the answers to commands and options that weir no longer has (src/runtime/removed-names.ts). */
 import { tmpdir } from 'node:os';
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { CommandHost } from '../support/weir/commands.js';
 
 const host = new CommandHost();
-afterAll(() => host.stop());
 
 test.each([
   [

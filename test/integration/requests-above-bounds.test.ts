@@ -3,7 +3,7 @@
  * default, and none may bypass a limit.
  */
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createClientCodec } from '../../src/codec/client-codec.js';
 import { CODE, type Descriptor } from '../../src/codec/messages.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
@@ -74,12 +74,6 @@ describe.each(STACKS)('on the stack %s', (stack) => {
     for (const [name, text] of Object.entries(POLICIES)) folder.write(name, text);
     server = await startWeir({ env: { GRPC_TRANSPORT: stack, CONFIG_PATH: folder.path } });
     client = new RlsClient(server.grpcPort);
-  });
-
-  afterAll(async () => {
-    client.close();
-    await server.stop();
-    folder.remove();
   });
 
   async function givenUp(domain: string, why: string): Promise<number> {

@@ -1,14 +1,15 @@
 /* Tests that an API key of one domain that is sent to another known domain is never shown or stored. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { afterEach, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { expect, test } from '@jest/globals';
+
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { startStatsdListener } from '../support/statsd/statsd-listener.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
@@ -26,23 +27,14 @@ descriptors:
   - { key: token, value: ${SECRET}-of-the-policy, ${LIMIT} }
 `;
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
 test.each([{ workers: '0' }, { workers: '2' }])(
   'an API key sent to another domain is hidden, also after a reload that makes it a key there, with $workers workers',
   async ({ workers }) => {
     const dir = new TempDir();
-    closers.push(() => dir.remove());
     dir.write('other.yaml', OTHER);
     const redis = await startRedis();
-    closers.push(() => redis.stop());
-    const admin = new Redis(redis.port, '127.0.0.1');
-    closers.push(() => admin.disconnect());
+    const admin = redisClient(redis.port);
     const statsd = await startStatsdListener();
-    closers.push(() => statsd.close());
     const server = await startWeir({
       env: {
         CONFIG_PATH: dir.path,
@@ -57,9 +49,7 @@ test.each([{ workers: '0' }, { workers: '2' }])(
         ...(workers !== '0' && { WORKERS: workers }),
       },
     });
-    closers.push(() => server.stop());
     const client = new RlsClient(server.grpcPort);
-    closers.push(() => client.close());
     const says = (pattern: RegExp): boolean => server.log().some(({ msg }) => pattern.test(String(msg)));
 
     writeFileSync(dir.join('deriving.yaml'), DERIVING);

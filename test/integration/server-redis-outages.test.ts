@@ -3,7 +3,7 @@
  * failure policy, nothing crashes, and the service recovers by itself.
  */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient, type RlsReply } from '../support/grpc/rls-client.js';
@@ -67,11 +67,6 @@ describe('while Redis is unavailable', () => {
     });
     client = new RlsClient(server.grpcPort);
     health = async () => (await httpRequest(server.httpPort, '/healthcheck')).status;
-  });
-  afterAll(async () => {
-    client.close();
-    await server.stop();
-    await redis.stop();
   });
 
   const ask = (key: string) => client.ask('d', [descriptor([`${key}=x`])], { timeoutMs: TIMEOUT_MS });
@@ -184,7 +179,6 @@ describe('starting without Redis', () => {
     expect(await health()).toBe(200);
     client.close();
     await server.stop();
-    await redis.stop();
   });
 
   test('reports SERVING while no rule denies, until a schedule activates one', async () => {
@@ -211,6 +205,5 @@ describe('starting without Redis', () => {
     await waitFor('health again', async () => (await health()) === 200 || undefined);
     client.close();
     await server.stop();
-    await redis.stop();
   });
 });

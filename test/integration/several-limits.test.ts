@@ -1,5 +1,5 @@
 /* Tests lists of limits with two real servers on one real Redis. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -45,7 +45,6 @@ let clients: RlsClient[] = [];
 beforeAll(async () => {
   redis = await startRedis();
 });
-afterAll(() => redis.stop());
 
 /** Starts `count` servers for the tests of a group. */
 function withServers(count: number, env: NodeJS.ProcessEnv = {}): void {
@@ -53,10 +52,6 @@ function withServers(count: number, env: NodeJS.ProcessEnv = {}): void {
     servers = await Promise.all(Array.from({ length: count }, () => start(env)));
     // Several connections to each server, so that requests overlap.
     clients = servers.flatMap(clientsOf);
-  });
-  afterAll(async () => {
-    for (const client of clients) client.close();
-    await Promise.all(servers.map((server) => server.stop()));
   });
 }
 

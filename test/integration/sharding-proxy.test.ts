@@ -1,5 +1,5 @@
 /* Tests that weir does not start behind a sharding proxy, because several servers would count the same bucket. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { REDIS } from '../support/limiter/store-options.js';
@@ -26,10 +26,6 @@ let servers: RedisServer[] = [];
 beforeAll(async () => {
   host = new CommandHost();
   servers = await Promise.all(Array.from({ length: SERVERS }, () => startRedis()));
-});
-
-afterAll(async () => {
-  await Promise.all([host.stop(), ...servers.map((server) => server.stop())]);
 });
 
 const ports = (): number[] => servers.map(({ port }) => port);
@@ -79,6 +75,4 @@ test.each(['INFO', 'CLIENT', 'SCRIPT'])('a Redis without the command %s is accep
   await store.reached;
   expect(faults).toEqual([]);
   await waitFor('the keys of the probe to expire', async () => (await redisCommand(redis, 'dbsize')) === 0);
-  await store.close();
-  await redis.stop();
 });

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { beforeAll, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { SharedText } from '../../src/storage/redis/shared-text.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 
@@ -13,12 +14,7 @@ const stores: SingleRedisStore[] = [];
 
 beforeAll(async () => {
   server = await startRedis();
-  admin = new Redis(server.port, '127.0.0.1');
-});
-afterAll(async () => {
-  for (const store of stores) await store.close();
-  admin?.disconnect();
-  await server?.stop();
+  admin = redisClient(server.port);
 });
 
 /** A process with a secret of its own, which it replaces with the shared one. */

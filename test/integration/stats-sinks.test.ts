@@ -1,6 +1,6 @@
 /* Tests statsd over TCP and dogstatsd over UDP: what a real weir sends to real listeners after known traffic. */
 import { type AddressInfo, createServer } from 'node:net';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { StatsdTcp } from '../../src/telemetry/statsd/statsd-tcp.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -23,22 +23,12 @@ descriptors:
 const PAUSES_MS = [100, 200, 400, 800];
 const RULE = 'ratelimit.service.rate_limit.d.k';
 
-const open: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
-function keep<T extends { close(): unknown }>(one: T): T {
-  open.push(one);
-  return one;
-}
-
 async function start(env: NodeJS.ProcessEnv): Promise<{ server: WeirServer; client: RlsClient }> {
   const server = await startWeir({
     policy: POLICY,
     env: { STATS_FLUSH_INTERVAL: '50ms', STATSD_HOST: '127.0.0.1', ...env },
   });
-  const client = keep(new RlsClient(server.grpcPort));
+  const client = new RlsClient(server.grpcPort);
   return { server, client };
 }
 
@@ -88,7 +78,7 @@ const noZeros = (lines: readonly string[]) => expect(lines.filter((line) => /:0\
 
 describe('statsd over TCP', () => {
   test('receives every counter under its reference name, as deltas, and times in milliseconds', async () => {
-    const collector = keep(await collectTcp());
+    const collector = await collectTcp();
     const { server, client } = await start({ USE_STATSD: 'true', STATSD_PORT: String(collector.port) });
     await traffic(client);
     await expectTraffic(collector);
@@ -103,7 +93,7 @@ describe('statsd over TCP', () => {
   });
 
   test('receives EXTRA_TAGS after every name, sorted by name', async () => {
-    const collector = keep(await collectTcp());
+    const collector = await collectTcp();
     const { server, client } = await start({
       USE_STATSD: 'true',
       STATSD_PORT: String(collector.port),
@@ -115,7 +105,7 @@ describe('statsd over TCP', () => {
   });
 
   test('receives the last interval when the process ends', async () => {
-    const collector = keep(await collectTcp());
+    const collector = await collectTcp();
     const { server, client } = await start({
       USE_STATSD: 'true',
       STATSD_PORT: String(collector.port),
@@ -132,7 +122,7 @@ describe('statsd over TCP', () => {
     const [port = 0] = await freePorts(1);
     const { server, client } = await start({ USE_STATSD: 'true', STATSD_PORT: String(port) });
     await traffic(client);
-    const collector = keep(await collectTcp(port));
+    const collector = await collectTcp(port);
     await expectTraffic(collector);
     const warnings = server.process.lines().filter((line) => line.includes('does not accept metrics'));
     expect(warnings).toHaveLength(1);
@@ -176,7 +166,7 @@ describe('statsd over TCP', () => {
   });
 
   test('receives the statistics of each worker, and policy loads once', async () => {
-    const collector = keep(await collectTcp());
+    const collector = await collectTcp();
     const redis = await startRedis();
     const { server, client } = await start({
       USE_STATSD: 'true',
@@ -184,7 +174,7 @@ describe('statsd over TCP', () => {
       WORKERS: '2',
       REDIS_URL: `127.0.0.1:${redis.port}`,
     });
-    const others = [1, 2, 3].map(() => keep(new RlsClient(server.grpcPort)));
+    const others = [1, 2, 3].map(() => new RlsClient(server.grpcPort));
     for (const other of others) await other.ask('d', [descriptor(['other=x'])]);
     await traffic(client);
     await waitFor('every call to be told', () => {
@@ -197,13 +187,12 @@ describe('statsd over TCP', () => {
       collector.sum('ratelimit.redis_pool.cx_total') >= 2 ? true : undefined,
     );
     await server.stop();
-    await redis.stop();
   });
 });
 
 describe('dogstatsd over UDP', () => {
   test('receives small packets of lines with tags', async () => {
-    const collector = keep(await collectUdp());
+    const collector = await collectUdp();
     const { server, client } = await start({
       USE_DOG_STATSD: 'true',
       STATSD_PORT: String(collector.port),
@@ -218,7 +207,7 @@ describe('dogstatsd over UDP', () => {
   });
 
   test('receives names and tags from mogrifiers', async () => {
-    const collector = keep(await collectUdp());
+    const collector = await collectUdp();
     const { server, client } = await start({
       USE_DOG_STATSD: 'true',
       STATSD_PORT: String(collector.port),
@@ -258,8 +247,8 @@ describe('dogstatsd over UDP', () => {
 
 test('several sinks receive the same, and DISABLE_STATS turns all of them off', async () => {
   const [port = 0] = await freePorts(1);
-  const tcp = keep(await collectTcp(port));
-  const udp = keep(await collectUdp(port));
+  const tcp = await collectTcp(port);
+  const udp = await collectUdp(port);
   const both = { USE_STATSD: 'true', USE_DOG_STATSD: 'true' };
   const { server: loud, client: first } = await start({ ...both, STATSD_PORT: String(port) });
   await traffic(first);

@@ -18,7 +18,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await store?.close();
-  await Promise.all([main.stop(), second.stop()]);
 });
 
 async function open(more: Readonly<Record<string, string>> = {}): Promise<Store> {

@@ -1,12 +1,11 @@
 /*
  * Runs unit/support/environment.test.ts in an unusual terminal, locale and shell, and tests that leave things behind.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from '@jest/globals';
 import { runToEnd } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 
 const run = (command: string) =>
@@ -35,24 +34,37 @@ test('the run that .ci/run adds leaves nothing odd, in a checkout whose path con
   expect(ended.stdout).toMatch(/\{"passed":3,"failed":0,"notes":\[\]\}$/);
 });
 
-test('a test file that leaves a timer open fails, and processes end after the hooks of their file', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'weir-left-open-'));
+test('what tests and blocks open is closed after their hooks, and a file that leaves a timer open fails', async () => {
+  const folder = new TempDir();
   const processes = pathToFileURL(join(repositoryRoot, 'build/test/support/process/processes.js'));
+  const later = pathToFileURL(join(repositoryRoot, 'build/test/support/process/close-later.js'));
   const files = {
     timer: `test('passes', () => { setInterval(() => {}, 60_000); });`,
     process: `const { startProcess } = require('${processes.pathname}');
       afterAll(() => { if (!started.isRunning()) throw new Error('the process ended before this hook'); });
       const started = startProcess('sleep', ['60']);
       test('passes', () => {});`,
+    later: `const { closeLater } = require('${later.pathname}');
+      const closed = [];
+      const open = (name) => closeLater(name, () => closed.push(name));
+      describe('a block', () => {
+        beforeAll(() => ['first', 'second'].forEach(open));
+        test('opens', () => void open('by a test'));
+        test('finds closed what the test before it opened', () => expect(closed).toEqual(['by a test']));
+      });
+      test('finds the block closed', () => expect(closed).toEqual(['by a test', 'second', 'first']));`,
+    failing: `const { closeLater } = require('${later.pathname}');
+      test('fails', () => void closeLater(1, () => { throw new Error('it cannot be closed'); }));`,
   };
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, `${name}.test.js`), text);
+  for (const [name, text] of Object.entries(files)) folder.write(`${name}.test.js`, text);
   const testEnvironment = join(repositoryRoot, '.ci/test-environment.cjs');
-  writeFileSync(join(folder, 'jest.config.json'), JSON.stringify({ testEnvironment, transform: {} }));
+  const config = folder.write('jest.config.json', JSON.stringify({ testEnvironment, transform: {} }));
   // Two workers, because jest itself has timers in the first process.
   const ended = await run(
-    `npx jest --forceExit --maxWorkers 2 --rootDir '${folder}' --config '${folder}/jest.config.json'`,
+    `npx jest --forceExit --maxWorkers 2 --rootDir '${folder.path}' --config '${config}'`,
   );
-  rmSync(folder, { recursive: true, force: true });
   expect(ended.stderr).toContain('the tests left open: Timeout;');
   expect(ended.stderr).toMatch(/PASS \S*process\.test\.js/);
+  expect(ended.stderr).toMatch(/PASS \S*later\.test\.js/);
+  expect(ended.stderr).toMatch(/● fails\s+it cannot be closed/);
 });

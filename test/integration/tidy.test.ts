@@ -1,6 +1,6 @@
 /* Tests that each rule of .ci/tidy.mjs finds its violations, and nothing else. */
 import { spawnSync } from 'node:child_process';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 
@@ -12,7 +12,6 @@ beforeEach(() => {
   folder.write('src/main.ts', "import './used.js';\n");
   folder.write('src/used.ts', 'const USED = 1;\n');
 });
-afterEach(() => folder.remove());
 
 /** Returns the findings for the folder, without the last line. */
 function findings(): string[] {

@@ -2,7 +2,7 @@
  * Tests /top of the debug port and weir_bucket_used_ratio: which callers are denied, in memory, with Redis, with a
  * cluster, and with several workers.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { TopAnswer, TopQuestion } from '../../src/admin/buckets/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -28,7 +28,6 @@ let cluster: RedisCluster;
 beforeAll(async () => {
   [redis, cluster] = await Promise.all([startRedis(), startCluster()]);
 });
-afterAll(() => Promise.all([redis.stop(), cluster.stop()]));
 
 async function top(server: WeirServer, question: TopQuestion): Promise<TopAnswer> {
   const { status, body } = await httpRequest(server.debugPort, '/top', {
@@ -77,10 +76,6 @@ describe.each([
       await client.ask('d', [descriptor(['api_key=sk-very-secret'], { hitsAddend: 5 })]);
     }
     await clients[0]?.ask('d', [descriptor(['tenant=umbrella'])]);
-  });
-  afterAll(async () => {
-    for (const client of clients) client.close();
-    await server.stop();
   });
 
   test('lists the buckets that are denied and used most', async () => {
@@ -171,6 +166,5 @@ test('weir top adds up several replicas, and names one that does not answer', as
     expect(rest.stdout).toContain('tenant=acme');
     expect(`${rest.stdout}${rest.stderr}`).toContain(addresses[1]);
   } finally {
-    for (const server of servers) await server.stop();
   }
 });

@@ -3,11 +3,12 @@
  * depend on the version of Redis and the number of keys, so a quarter of deviation is allowed.
  */
 import { expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+
 import { pageText } from '../support/docs/pages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { toolPath } from '../support/process/tools.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { measureBucketMemory } from '../support/redis/redis-memory.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
@@ -34,7 +35,7 @@ test('a bucket uses as much memory of Redis as the page says', async () => {
 
 test('a request is one call, and requests that wait together share one', async () => {
   const server = await startRedis();
-  const redis = new Redis(server.port, '127.0.0.1');
+  const redis = redisClient(server.port);
   const weir = await startWeir({
     policy: `domain: d
 descriptors:
@@ -46,17 +47,10 @@ descriptors:
   const ask = () => client.ask('d', [descriptor(['k=v'])]);
   const calls = async () =>
     Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await redis.info('commandstats'))?.[1]);
-  try {
-    await ask();
-    const first = await calls();
-    for (let i = 0; i < 20; i++) await ask();
-    expect((await calls()) - first).toBe(20);
-    await Promise.all(Array.from({ length: 100 }, ask));
-    expect((await calls()) - first - 20).toBeLessThan(50);
-  } finally {
-    client.close();
-    await weir.stop();
-    redis.disconnect();
-    await server.stop();
-  }
+  await ask();
+  const first = await calls();
+  for (let i = 0; i < 20; i++) await ask();
+  expect((await calls()) - first).toBe(20);
+  await Promise.all(Array.from({ length: 100 }, ask));
+  expect((await calls()) - first - 20).toBeLessThan(50);
 });

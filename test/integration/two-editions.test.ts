@@ -2,13 +2,14 @@
  * The first edition of weir (docs/versions.md) and this version share a Redis, as during an upgrade. No call fails, and
  * both together stay within the limits, whatever the other one has stored.
  */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { bucketsAnswer } from '../support/weir/buckets.js';
 import { buildFirstEdition, firstEditionMissing } from '../support/weir/first-edition.js';
@@ -62,7 +63,7 @@ const missing = firstEditionMissing();
     beforeAll(async () => {
       const main = buildFirstEdition(folder);
       redis = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
-      admin = new Redis(redis.port, '127.0.0.1');
+      admin = redisClient(redis.port);
       const start = async (hours: number, older: boolean): Promise<Server> => {
         const env = { REDIS_URL: `127.0.0.1:${redis.port}`, DENY_CACHE_MAX_AGE: '0s' };
         const weir = await startWeir({ policy: policy(hours), env, ...(older && { main }) });
@@ -74,15 +75,6 @@ const missing = firstEditionMissing();
         start(HOURS.large, true),
         start(HOURS.large, false),
       ]);
-    });
-    afterAll(async () => {
-      for (const { weir, client } of servers().filter((one) => one !== undefined)) {
-        client.close();
-        await weir.stop();
-      }
-      admin?.disconnect();
-      await redis?.stop();
-      folder.remove();
     });
 
     /** Sends one descriptor. Throws if the call fails. */

@@ -1,14 +1,15 @@
 /*
  * Tests a server with a second Redis for windows of a second, which is killed between the steps of a request to both.
  */
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { beforeEach, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
@@ -30,7 +31,7 @@ beforeEach(async () => {
   main = await startRedis();
   second = await startRedis();
   proxy = await startPausableProxy(second.port);
-  admin = new Redis(main.port, '127.0.0.1');
+  admin = redisClient(main.port);
   server = await startWeir({
     policy: POLICY,
     env: {
@@ -42,13 +43,6 @@ beforeEach(async () => {
     },
   });
   client = new RlsClient(server.grpcPort);
-});
-afterEach(async () => {
-  client.close();
-  admin.disconnect();
-  await server.stop();
-  await proxy.close();
-  await Promise.all([main.stop(), second.stop()]);
 });
 
 const buckets = async () => (await admin.keys('*')).filter((key) => key.includes('tokens'));

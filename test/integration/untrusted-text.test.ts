@@ -67,10 +67,8 @@ beforeAll(async () => {
   );
   address = `127.0.0.1:${bound}`;
 });
-afterAll(async () => {
-  await host.stop();
+afterAll(() => {
   grpc.forceShutdown();
-  await port.close();
 });
 
 const entries = [{ key: HOSTILE, value: HOSTILE }];

@@ -1,7 +1,7 @@
 /* Tests calls that arrive while Redis is not connected yet, or is being replaced. */
 
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
@@ -18,6 +18,7 @@ import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
+import { redisClient } from '../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { SingleRedisStore } from '../support/redis/single-stores.js';
 import { startWeir } from '../support/weir/weir.js';
@@ -33,12 +34,6 @@ beforeEach(async () => {
   faults = [];
   redis = await startRedis();
   proxy = await startPausableProxy(redis.port);
-});
-afterEach(async () => {
-  await store?.close();
-  store = undefined;
-  await proxy.close();
-  await redis.stop();
 });
 
 function open(options: Partial<RedisStoreOptions> = {}): SingleRedisStore {
@@ -134,16 +129,11 @@ describe('at the start', () => {
       server.log().some(({ msg }) => String(msg).startsWith('weir serves')),
     );
     const clients = Array.from({ length: 4 }, () => new RlsClient(server.grpcPort));
-    try {
-      const calls = clients.map((client) => client.ask('d', [descriptor(['k=v'])]));
-      await waitFor('both workers to greet', () => proxy.accepted >= 2);
-      proxy.resume();
-      for (const { code, response, details } of await Promise.all(calls)) {
-        expect([details, code, response?.overallCode]).toEqual(['', STATUS.OK, CODE.OK]);
-      }
-    } finally {
-      for (const client of clients) client.close();
-      await server.stop();
+    const calls = clients.map((client) => client.ask('d', [descriptor(['k=v'])]));
+    await waitFor('both workers to greet', () => proxy.accepted >= 2);
+    proxy.resume();
+    for (const { code, response, details } of await Promise.all(calls)) {
+      expect([details, code, response?.overallCode]).toEqual(['', STATUS.OK, CODE.OK]);
     }
   });
 });
@@ -181,19 +171,12 @@ describe('a Redis that refuses everything', () => {
     const second = await startRedis();
     let port = redis.port;
     const moving = await startPausableProxy(() => port);
-    const admin = new Redis(redis.port, '127.0.0.1');
-    try {
-      open({ address: parseRedisUrl(`127.0.0.1:${moving.port}`) });
-      await store!.reached;
-      await admin.replicaof('127.0.0.1', String(second.port));
-      port = second.port;
-      await check();
-    } finally {
-      admin.disconnect();
-      await store!.close();
-      await moving.close();
-      await second.stop();
-    }
+    const admin = redisClient(redis.port);
+    open({ address: parseRedisUrl(`127.0.0.1:${moving.port}`) });
+    await store!.reached;
+    await admin.replicaof('127.0.0.1', String(second.port));
+    port = second.port;
+    await check();
   }
 
   test('a master that became a replica is left immediately, and the call is sent to the next master', () =>
@@ -219,7 +202,7 @@ describe('a Redis that refuses everything', () => {
   test('a Redis that loads data, or cannot write, gets no calls until it can', async () => {
     open();
     await store!.reached;
-    const admin = new Redis(redis.port, '127.0.0.1');
+    const admin = redisClient(redis.port);
     await admin.config('SET', 'min-replicas-to-write', '1');
     expect(reason(await take('a'))).toBe('rejected');
     expect(store!.connected).toBe(false);
@@ -229,6 +212,5 @@ describe('a Redis that refuses everything', () => {
     await waitFor('the return', () => store!.connected);
     expect(reason(await take('a'))).toBe('decided');
     expect(new Set(faults)).toEqual(new Set(['loading']));
-    admin.disconnect();
   });
 });

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { credentials } from '@grpc/grpc-js';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { RawClient } from '../support/grpc/grpc-client.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -22,14 +22,8 @@ let server: WeirServer | undefined;
 beforeAll(async () => {
   redis = await startRedis();
 });
-afterAll(() => redis.stop());
 beforeEach(() => {
   folder = new TempDir();
-});
-afterEach(async () => {
-  await server?.stop();
-  server = undefined;
-  folder.remove();
 });
 
 async function start(env: NodeJS.ProcessEnv): Promise<WeirServer> {
@@ -43,11 +37,7 @@ async function start(env: NodeJS.ProcessEnv): Promise<WeirServer> {
 /** Makes a health check over a new connection, which the next worker in turn accepts. */
 async function ask(where: string, ca?: string): Promise<unknown> {
   const client = new RawClient(where, ca === undefined ? undefined : credentials.createSsl(Buffer.from(ca)));
-  try {
-    return await client.unary(HEALTH, Buffer.alloc(0), { timeoutMs: 5000 });
-  } finally {
-    client.close();
-  }
+  return await client.unary(HEALTH, Buffer.alloc(0), { timeoutMs: 5000 });
 }
 
 describe('several workers', () => {

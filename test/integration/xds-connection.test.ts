@@ -4,11 +4,12 @@
 import { copyFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { credentials } from '@grpc/grpc-js';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { AdsStream } from '../../src/config/xds/ads-stream.js';
 import { createDiscoveryCodec } from '../../src/config/xds/discovery.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { StartStopped } from '../../src/server/start-error.js';
+import { closeLater } from '../support/process/close-later.js';
 import { freePorts } from '../support/process/free-port.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -19,21 +20,19 @@ import { CertificateAuthority } from '../support/tls/certificates.js';
 import {
   acknowledges,
   ask,
+  followPolicies,
   limitOf,
   logged,
+  startXdsWeir,
   untilLogged,
   untilRequest,
   untilServing,
   windowConfig,
-  XdsBench,
 } from '../support/weir/xds-weir.js';
 import { AdsServer } from '../support/xds/ads-server.js';
-import type { XdsServer } from '../support/xds/xds-server.js';
+import { startXdsServer, type XdsServer } from '../support/xds/xds-server.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
-
-const bench = new XdsBench();
-afterEach(() => bench.close());
 
 async function isListening(port: number): Promise<boolean> {
   return httpRequest(port, '/healthcheck').then(
@@ -48,8 +47,7 @@ const WAITING = 'waiting for the first configuration from the management server'
 
 test('limits log lines about responses that a management server sends unasked', async () => {
   const server = await new AdsServer().start();
-  bench.closes(() => server.stop());
-  const policies = await bench.policies(server.port);
+  const policies = await followPolicies(server.port);
   const peer = await waitFor('the stream', () => server.peers[0]);
   peer.send({ versionInfo: '1', nonce: '1', typeUrl: 'x'.repeat(1_000_000), resources: [] });
   const line = await untilLogged(policies, 'the management server sent resources that weir did not request');
@@ -58,9 +56,9 @@ test('limits log lines about responses that a management server sends unasked', 
 
 describeXds('a lost management server', () => {
   test('leaves the configuration in effect, and the next server learns its version', async () => {
-    const before = await bench.server();
+    const before = await startXdsServer();
     await before.setSnapshot('v1', [windowConfig('one', 3)]);
-    const policies = await bench.policies(before.port, { XDS_CLIENT_BACKOFF_JITTER: 'false' });
+    const policies = await followPolicies(before.port, { XDS_CLIENT_BACKOFF_JITTER: 'false' });
     await untilRequest(before, 'the ACK', acknowledges('v1'));
     await before.stop();
     expect(await untilLogged(policies, LOST)).toMatchObject({
@@ -75,7 +73,7 @@ describeXds('a lost management server', () => {
     ]);
     expect(policies.limitOf('one')).toBe(3);
 
-    const after = await bench.server({ port: before.port });
+    const after = await startXdsServer({ port: before.port });
     await after.setSnapshot('v2', [windowConfig('one', 5)]);
     await untilRequest(after, 'the ACK', acknowledges('v2'));
     expect((await after.requests())[0]).toMatchObject({ version: 'v1', nonce: '' });
@@ -92,17 +90,17 @@ describeXds('a lost management server', () => {
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const accepted: Socket[] = [];
     silent.on('connection', (socket) => accepted.push(socket));
-    bench.closes(() => {
+    closeLater(silent, () => {
       for (const socket of accepted) socket.destroy();
       silent.close();
     });
     const { port } = silent.address() as AddressInfo;
-    const policies = await bench.policies(port, { CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '200ms' });
+    const policies = await followPolicies(port, { CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '200ms' });
     expect(await untilLogged(policies, UNREACHABLE)).toMatchObject({ reason: 'no connection within 200 ms' });
   });
 
   test('a server that hangs is detected', async () => {
-    const xds = await bench.server();
+    const xds = await startXdsServer();
     const events: string[] = [];
     const stream = new AdsStream(
       {
@@ -123,7 +121,7 @@ describeXds('a lost management server', () => {
         ended: (reason) => events.push(reason),
       },
     );
-    bench.closes(() => stream.close());
+    closeLater(stream, () => stream.close());
     await waitFor('the connection', () => events.length > 0);
     xds.process.signal('SIGSTOP');
     await waitFor('the end', () => events.length > 1);
@@ -133,8 +131,8 @@ describeXds('a lost management server', () => {
 
 describeXds('the start', () => {
   test('waits for the first valid configuration, with all ports closed', async () => {
-    const xds = await bench.server();
-    const weir = await bench.weir(xds.port);
+    const xds = await startXdsServer();
+    const weir = await startXdsWeir(xds.port);
     expect(await untilLogged(weir, WAITING)).toMatchObject({ server: `127.0.0.1:${xds.port}` });
     await untilRequest(xds, 'the first request', ({ version }) => version === '');
     await xds.setSnapshot('v1', [windowConfig('', 3)]);
@@ -147,8 +145,8 @@ describeXds('the start', () => {
   });
 
   test('SIGTERM ends a wait for a server that has none', async () => {
-    const xds = await bench.server();
-    const weir = await bench.weir(xds.port);
+    const xds = await startXdsServer();
+    const weir = await startXdsWeir(xds.port);
     await untilLogged(weir, WAITING);
     expect(await weir.stop()).toEqual({ code: 0, signal: null });
     expect(weir.process.stderr()).toBe('');
@@ -156,14 +154,14 @@ describeXds('the start', () => {
 
   test('a signal before the first connection ends the start', async () => {
     const stopping = new AbortController();
-    const opened = bench.policies(1, { FORCE_START_WITHOUT_INITIAL_CONFIG: 'false' }, stopping.signal);
+    const opened = followPolicies(1, { FORCE_START_WITHOUT_INITIAL_CONFIG: 'false' }, stopping.signal);
     stopping.abort();
     await expect(opened).rejects.toThrow(StartStopped);
   });
 
   test('if forced, answers with an error until a configuration arrives; SIGHUP ends a pause', async () => {
     const [port = 0] = await freePorts(1);
-    const weir = await bench.weir(port, {
+    const weir = await startXdsWeir(port, {
       XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '1h',
       XDS_CLIENT_BACKOFF_MAX_INTERVAL: '1h',
       FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
@@ -171,7 +169,7 @@ describeXds('the start', () => {
     await untilLogged(weir, UNREACHABLE);
     await untilServing(weir);
     expect(await ask(weir, 'one', 'k=v')).toMatchObject({ details: 'no rate limit configuration loaded' });
-    const xds = await bench.server({ port });
+    const xds = await startXdsServer({ port });
     await xds.setSnapshot('v1', [windowConfig('one', 3)]);
     weir.process.signal('SIGHUP');
     await untilRequest(xds, 'the ACK', acknowledges('v1'));
@@ -182,16 +180,15 @@ describeXds('the start', () => {
     ['CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS', 'bad name:x'],
     ['CONFIG_GRPC_XDS_CLIENT_TLS_CERT', '/cert.pem'],
   ])('is refused with %s=%s', async (name, value) => {
-    await expect(bench.policies(1, { [name]: value })).rejects.toMatchObject({
+    await expect(followPolicies(1, { [name]: value })).rejects.toMatchObject({
       lines: [expect.stringMatching(new RegExp(`^${name}`))],
     });
   });
 
   test('several workers get the first configuration, and the next', async () => {
-    const xds = await bench.server();
+    const xds = await startXdsServer();
     const redis = await startRedis();
-    bench.closes(() => redis.stop());
-    const weir = await bench.weir(xds.port, {
+    const weir = await startXdsWeir(xds.port, {
       WORKERS: '2',
       REDIS_URL: `127.0.0.1:${redis.port}`,
       FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
@@ -210,7 +207,6 @@ describeXds('the start', () => {
 
 describeXds('TLS', () => {
   const folder = new TempDir();
-  afterAll(() => folder.remove());
   const files = {} as Record<'ca' | 'otherCa' | 'cert' | 'key' | 'clientCert' | 'clientKey', string>;
   beforeAll(() => {
     const authority = new CertificateAuthority();
@@ -234,7 +230,7 @@ describeXds('TLS', () => {
 
   async function tlsServer(clientCa?: string): Promise<XdsServer> {
     const { cert, key } = files;
-    const xds = await bench.server({ tls: { cert, key, ...(clientCa !== undefined && { clientCa }) } });
+    const xds = await startXdsServer({ tls: { cert, key, ...(clientCa !== undefined && { clientCa }) } });
     await xds.setSnapshot('v1', [windowConfig('one', 3)]);
     return xds;
   }
@@ -242,7 +238,7 @@ describeXds('TLS', () => {
   test('the certificate holds a URI', async () => {
     const xds = await tlsServer();
     const san = 'spiffe://test/xds';
-    const policies = await bench.policies(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_SAN: san }));
+    const policies = await followPolicies(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_SAN: san }));
     await untilRequest(xds, 'the ACK', acknowledges('v1'));
     expect(policies.limitOf('one')).toBe(3);
   });
@@ -251,9 +247,9 @@ describeXds('TLS', () => {
     const authority = new CertificateAuthority();
     const { cert, key } = authority.issue('DNS:xds.test,IP:127.0.0.2');
     const tls = { cert: folder.write('elsewhere.pem', cert), key: folder.write('elsewhere-key.pem', key) };
-    const xds = await bench.server({ tls });
+    const xds = await startXdsServer({ tls });
     const ca = folder.write('elsewhere-ca.pem', authority.cert);
-    const policies = await bench.policies(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_CACERT: ca }));
+    const policies = await followPolicies(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_CACERT: ca }));
     const { reason } = await untilLogged(policies, UNREACHABLE);
     expect(reason).toContain("IP: 127.0.0.1 is not in the cert's list");
     expect(await xds.requests()).toEqual([]);
@@ -269,7 +265,7 @@ describeXds('TLS', () => {
     ['another issuer', undefined, 'otherCa', /certificate/],
   ] as const)('fails with %s', async (_, san, ca, reason) => {
     const xds = await tlsServer();
-    const policies = await bench.policies(
+    const policies = await followPolicies(
       xds.port,
       settings({
         CONFIG_GRPC_XDS_SERVER_TLS_SAN: san,
@@ -286,7 +282,7 @@ describeXds('TLS', () => {
     const stranger = new CertificateAuthority('stranger').issue('URI:spiffe://test/weir');
     const cert = folder.write('renewed.pem', stranger.cert);
     const key = folder.write('renewed-key.pem', stranger.key);
-    const weir = await bench.weir(
+    const weir = await startXdsWeir(
       xds.port,
       settings({ CONFIG_GRPC_XDS_CLIENT_TLS_CERT: cert, CONFIG_GRPC_XDS_CLIENT_TLS_KEY: key }),
     );

@@ -2,12 +2,13 @@
  * Tests weir with two management servers: one like Envoy Gateway's and one like Envoy AI Gateway's. These servers use
  * go-control-plane, like both gateways. The resources are those that the gateways create.
  */
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { openXdsPolicies } from '../../src/server/policies/xds-policies.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { openPoliciesOf } from '../support/policy/open-policies.js';
+import { closeLater } from '../support/process/close-later.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath } from '../support/process/tools.js';
@@ -18,11 +19,11 @@ import {
   acknowledges,
   limitOf,
   logged,
+  startXdsWeir,
   untilLogged,
   untilRequest,
   untilServing,
   windowConfig,
-  XdsBench,
 } from '../support/weir/xds-weir.js';
 import {
   AI_NODE,
@@ -31,12 +32,9 @@ import {
   QUOTA_DOMAIN,
   quotas,
 } from '../support/xds/gateway-resources.js';
-import type { XdsResource, XdsServer } from '../support/xds/xds-server.js';
+import { startXdsServer, type XdsResource, type XdsServer } from '../support/xds/xds-server.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
-
-const bench = new XdsBench();
-afterEach(() => bench.close());
 
 function settingsOf(gateway: XdsServer, ai: XdsServer): NodeJS.ProcessEnv {
   return {
@@ -47,7 +45,7 @@ function settingsOf(gateway: XdsServer, ai: XdsServer): NodeJS.ProcessEnv {
 
 /** Starts a server with a snapshot for one node. */
 async function serverOf(node: string, resources: XdsResource[]): Promise<XdsServer> {
-  const server = await bench.server();
+  const server = await startXdsServer();
   await server.setSnapshot('1', resources, node);
   return server;
 }
@@ -60,19 +58,15 @@ async function codesOf(
   ...asked: (readonly string[])[]
 ): Promise<number[]> {
   const client = new RlsClient(weir.grpcPort);
-  try {
-    const codes: number[] = [];
-    for (let i = 0; i < count; i++) {
-      const { response } = await client.ask(
-        domain,
-        asked.map((entries) => descriptor(entries)),
-      );
-      codes.push(response?.overallCode ?? -1);
-    }
-    return codes;
-  } finally {
-    client.close();
+  const codes: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const { response } = await client.ask(
+      domain,
+      asked.map((entries) => descriptor(entries)),
+    );
+    codes.push(response?.overallCode ?? -1);
   }
+  return codes;
 }
 
 const GPT = ['backend_name=default/openai', 'model_name_override=gpt-4'];
@@ -82,7 +76,7 @@ describeXds('two management servers', () => {
   test('each sends its own domains, and an update of one leaves the other unchanged', async () => {
     const gateway = await serverOf(GATEWAY_NODE, [GATEWAY_RESOURCE]);
     const ai = await serverOf(AI_NODE, [quotas(2)]);
-    const weir = await bench.weir(gateway.port, settingsOf(gateway, ai));
+    const weir = await startXdsWeir(gateway.port, settingsOf(gateway, ai));
     await untilServing(weir);
     const route = 'httproute/default/backend/rule/0/match/0/*';
     expect(await codesOf(weir, 4, 'default/eg/http', [`${route}=${route}`, 'rule-0-match-0=ann'])).toEqual([
@@ -110,7 +104,7 @@ describeXds('two management servers', () => {
   test('an invalid update of one is rejected there, and the other one still changes', async () => {
     const gateway = await serverOf(GATEWAY_NODE, [windowConfig('one', 3)]);
     const ai = await serverOf(AI_NODE, [windowConfig('two', 4)]);
-    const weir = await bench.weir(gateway.port, settingsOf(gateway, ai));
+    const weir = await startXdsWeir(gateway.port, settingsOf(gateway, ai));
     await untilServing(weir);
     await ai.setSnapshot('2', [windowConfig('', 4)], AI_NODE);
     await untilRequest(ai, 'the NACK', ({ error }) => error !== undefined);
@@ -131,7 +125,7 @@ describeXds('two management servers', () => {
   test('if both have a domain, the first one decides it, and the log says so once', async () => {
     const gateway = await serverOf(GATEWAY_NODE, [windowConfig('one', 3)]);
     const ai = await serverOf(AI_NODE, [windowConfig('one', 4), windowConfig('two', 5)]);
-    const weir = await bench.weir(gateway.port, settingsOf(gateway, ai));
+    const weir = await startXdsWeir(gateway.port, settingsOf(gateway, ai));
     await untilServing(weir);
     expect([await limitOf(weir, 'one'), await limitOf(weir, 'two')]).toEqual([3, 5]);
     const message =
@@ -150,7 +144,7 @@ describeXds('two management servers', () => {
 
   test('weir starts without a server that sends nothing, as Envoy AI Gateway does without QuotaPolicies', async () => {
     const gateway = await serverOf(GATEWAY_NODE, [windowConfig('one', 3)]);
-    const ai = await bench.server();
+    const ai = await startXdsServer();
     const env = {
       CONFIG_TYPE: 'GRPC_XDS_SOTW',
       CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '0',
@@ -159,7 +153,7 @@ describeXds('two management servers', () => {
     const policies = await openPoliciesOf(env, (settings, log, stopping) =>
       openXdsPolicies(settings, log, stopping, 1),
     );
-    bench.closes(() => policies.provider.close());
+    closeLater(policies, ({ provider }) => provider.close());
     expect(policies.limitOf('one')).toBe(3);
     await untilLogged(
       policies,
@@ -178,7 +172,7 @@ describeXds('two management servers', () => {
       `127.0.0.1:${gateway.port}/authorization:Bearer one`,
       `127.0.0.1:${ai.port}/x-team:limits`,
     ];
-    const weir = await bench.weir(gateway.port, {
+    const weir = await startXdsWeir(gateway.port, {
       ...settingsOf(gateway, ai),
       CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: headers.join(),
     });
@@ -193,14 +187,13 @@ describeXds('two management servers', () => {
 
   test('one uses TLS with certificates, and the other one plain text', async () => {
     const folder = new TempDir();
-    bench.closes(() => folder.remove());
     const authority = new CertificateAuthority();
     const { cert, key } = authority.issue('IP:127.0.0.1');
     const tls = { cert: folder.write('cert.pem', cert), key: folder.write('key.pem', key) };
-    const gateway = await bench.server({ tls });
+    const gateway = await startXdsServer({ tls });
     await gateway.setSnapshot('1', [windowConfig('one', 3)], GATEWAY_NODE);
     const ai = await serverOf(AI_NODE, [windowConfig('two', 4)]);
-    const weir = await bench.weir(gateway.port, {
+    const weir = await startXdsWeir(gateway.port, {
       ...settingsOf(gateway, ai),
       CONFIG_GRPC_XDS_SERVER_USE_TLS: 'true,false',
       CONFIG_GRPC_XDS_SERVER_TLS_CACERT: folder.write('ca.pem', authority.cert),

@@ -1,5 +1,5 @@
 /* Tests CONFIG_TYPE=GRPC_XDS_SOTW from outside: weir with a management server that is built with go-control-plane. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { httpRequest } from '../support/process/http-client.js';
@@ -8,30 +8,27 @@ import type { WeirServer } from '../support/weir/weir.js';
 import {
   acknowledges,
   ask,
+  followPolicies,
   limitOf,
   logged,
+  startXdsWeir,
   untilLogged,
   untilRequest,
   untilServing,
   windowConfig,
-  XdsBench,
 } from '../support/weir/xds-weir.js';
 import { resourceOf } from '../support/xds/policy-resource.js';
-import { encodeConfig, type XdsResource, type XdsServer } from '../support/xds/xds-server.js';
+import { encodeConfig, startXdsServer, type XdsResource, type XdsServer } from '../support/xds/xds-server.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 
-const bench = new XdsBench();
-afterEach(() => bench.close());
-
 describeXds('updates', () => {
-  const shared = new XdsBench();
   let xds: XdsServer;
   let weir: WeirServer;
   beforeAll(async () => {
-    xds = await shared.server();
+    xds = await startXdsServer();
     await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)], 'node-7');
-    weir = await shared.weir(xds.port, {
+    weir = await startXdsWeir(xds.port, {
       CONFIG_GRPC_XDS_NODE_ID: 'node-7',
       CONFIG_GRPC_XDS_NODE_METADATA: 'zone:a,tier=gold',
       CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Bearer x,x-team:limits',
@@ -39,7 +36,6 @@ describeXds('updates', () => {
     await untilServing(weir);
     await untilRequest(xds, 'the ACK', acknowledges('v1'));
   });
-  afterAll(() => shared.close());
 
   /** Resolves when the resources are in effect. Each version may be used only once. */
   async function put(version: string, ...resources: XdsResource[]): Promise<void> {
@@ -183,7 +179,7 @@ describeXds('updates', () => {
 
 describeXds('settings', () => {
   test('one domain in two resources is rejected, or merged with MERGE_DOMAIN_CONFIG', async () => {
-    const xds = await bench.server();
+    const xds = await startXdsServer();
     const other = {
       json: {
         name: 'other',
@@ -192,18 +188,18 @@ describeXds('settings', () => {
       },
     };
     await xds.setSnapshot('v1', [windowConfig('one', 3), other]);
-    const apart = await bench.policies(xds.port);
+    const apart = await followPolicies(xds.port);
     const rejection = await untilRequest(xds, 'the NACK', ({ error }) => error !== undefined);
     expect(rejection.error).toMatch(/"one"/);
     expect(apart.provider.current()).toBeUndefined();
-    const merged = await bench.policies(xds.port, { MERGE_DOMAIN_CONFIG: 'true' });
+    const merged = await followPolicies(xds.port, { MERGE_DOMAIN_CONFIG: 'true' });
     await untilRequest(xds, 'the ACK', acknowledges('v1'));
     expect(merged.limitOf('one')).toBe(3);
     expect(merged.limitOf('one', 'j')).toBe(9);
   });
 
   test('a message can be as large as XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES allows', async () => {
-    const xds = await bench.server();
+    const xds = await startXdsServer();
     const nodes = Array.from({ length: 1500 }, (_, i) => ({
       key: 'k',
       value: `${i}-${'x'.repeat(4000)}`,
@@ -218,11 +214,11 @@ describeXds('settings', () => {
         },
       },
     ]);
-    const small = await bench.policies(xds.port);
+    const small = await followPolicies(xds.port);
     expect(await untilLogged(small, 'lost the connection to the management server')).toMatchObject({
       reason: expect.stringMatching(/RESOURCE_EXHAUSTED.*4194304/),
     });
-    const large = await bench.policies(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });
+    const large = await followPolicies(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });
     await untilRequest(xds, 'the ACK', acknowledges('v1'));
     expect(large.limitOf('big')).toBe(11);
   });

@@ -12,11 +12,16 @@ const MB = 1e6;
 const table: string[] = [];
 
 let attacker: Attacker;
-beforeAll(() => {
+let server: MemoryServer;
+async function start(): Promise<void> {
+  server = await MemoryServer.start();
+  expect(await server.askInnocently()).toBe(0);
+}
+beforeAll(async () => {
   attacker = new Attacker();
+  await start();
 });
-afterAll(async () => {
-  await attacker.close();
+afterAll(() => {
   process.stdout.write(`\nMemory increase in MB during one call, and the answers\n${table.join('\n')}\n`);
 });
 
@@ -27,14 +32,8 @@ function once(attack: Attack): Attack {
   return { ...limited, connections: 1 };
 }
 
-let server: MemoryServer | undefined;
-afterAll(() => server?.stop());
-
 test.each(REQUEST_CASES)('$name', async ({ name, attacks }) => {
-  if (server === undefined) {
-    server = await MemoryServer.start();
-    expect(await server.askInnocently()).toBe(0);
-  }
+  if (!server.isAlive()) await start();
   const { weir } = server;
   const attack = once(attacks?.()[0] as Attack);
   const port = attack.kind === 'http' ? weir.httpPort : weir.grpcPort;
@@ -42,11 +41,7 @@ test.each(REQUEST_CASES)('$name', async ({ name, attacks }) => {
   await attacker.attack({ attacks: [{ attack, port }], ms: ATTACK_MS });
   const { answers } = await attacker.finish();
   const peak = server.peak();
-  if (peak === undefined || !server.isAlive()) {
-    await server.stop();
-    server = undefined;
-    throw new Error(`weir has ended`);
-  }
+  if (peak === undefined) throw new Error('weir has ended');
   const more = peak - before;
   table.push(`${(more / MB).toFixed(0).padStart(5)}  ${name}  ${JSON.stringify(answers)}`);
   // A request above a bound is denied without a decision. The limits would allow all others.

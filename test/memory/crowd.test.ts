@@ -1,7 +1,7 @@
 /*
  * Bounds the memory of a thousand hostile connections: weir stays within a small container, and answers other clients.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import type { Attack } from '../stall/attack/attack.js';
 import { Attacker } from '../stall/attack/attacker.js';
@@ -104,7 +104,6 @@ let attacker: Attacker;
 beforeAll(() => {
   attacker = new Attacker();
 });
-afterAll(() => attacker.close());
 
 describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
   'in %d MiB',
@@ -115,7 +114,6 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
       expect(await server.askInnocently()).toBe(0);
       await server.settle();
     });
-    afterAll(() => server.stop());
 
     /** Runs each attack on `connections` connections for `ms`, and sends innocent calls at the same time. */
     async function attackAll(attacks: readonly Attack[], connections: number, ms: number): Promise<void> {
@@ -156,21 +154,16 @@ if (mebibytesHere === LEAST) {
     async (_, attack) => {
       const redis = await startRedis();
       const server = await MemoryServer.start({ REDIS_URL: `127.0.0.1:${redis.port}` });
-      try {
-        expect(await server.askInnocently()).toBe(0);
-        await server.settle();
-        redis.pause();
-        await attacker.attack({ attacks: [{ attack, port: server.weir.grpcPort }], ms: ATTACK_MS });
-        redis.resume();
-        const peak = server.peak() ?? Number.POSITIVE_INFINITY;
-        process.stdout.write(`with an unresponsive Redis, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
-        expect(peak).toBeLessThan((LEAST - FILES_MIB) * MIB);
-        await attacker.finish();
-        await waitFor('Redis to decide again', async () => (await server.askInnocently()) === 0);
-      } finally {
-        await server.stop();
-        await redis.stop();
-      }
+      expect(await server.askInnocently()).toBe(0);
+      await server.settle();
+      redis.pause();
+      await attacker.attack({ attacks: [{ attack, port: server.weir.grpcPort }], ms: ATTACK_MS });
+      redis.resume();
+      const peak = server.peak() ?? Number.POSITIVE_INFINITY;
+      process.stdout.write(`with an unresponsive Redis, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
+      expect(peak).toBeLessThan((LEAST - FILES_MIB) * MIB);
+      await attacker.finish();
+      await waitFor('Redis to decide again', async () => (await server.askInnocently()) === 0);
     },
     180_000,
   );

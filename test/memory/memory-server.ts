@@ -17,12 +17,10 @@ const CONTAINER_HEAP = '--max-old-space-size=256 --max-semi-space-size=1';
 /** A weir with the heap of a small container, whose memory is measured. */
 export class MemoryServer {
   readonly weir: WeirServer;
-  private readonly folder: TempDir;
   private readonly collections: string;
 
-  private constructor(weir: WeirServer, folder: TempDir, collections: string) {
+  private constructor(weir: WeirServer, collections: string) {
     this.weir = weir;
-    this.folder = folder;
     this.collections = collections;
   }
 
@@ -44,7 +42,7 @@ export class MemoryServer {
         ...env,
       },
     });
-    return new MemoryServer(weir, folder, collections);
+    return new MemoryServer(weir, collections);
   }
 
   /** Collects garbage, and starts a new peak; resolves with {@link heldBytes}. */
@@ -90,10 +88,5 @@ export class MemoryServer {
     const { code } = await client.ask(INNOCENT, [{ entries: [entry], ...more }], { timeoutMs: 60_000 });
     client.close();
     return code;
-  }
-
-  async stop(): Promise<void> {
-    await this.weir.stop('SIGKILL');
-    this.folder.remove();
   }
 }

@@ -1,5 +1,5 @@
 /* Tests that the dialog of a change reports the result of the right change, also for late and malformed answers. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page, Route } from 'playwright-core';
 import type { BucketQuestion } from '../../src/admin/buckets/messages.js';
 import { PageScene, ShopServer } from '../support/page/scene.js';
@@ -16,10 +16,6 @@ beforeAll(async () => {
   shop = await ShopServer.start('memory', scene.redis);
 });
 afterEach(async () => expect((await scene?.close()) ?? []).toEqual([]));
-afterAll(async () => {
-  await shop?.stop();
-  await scene?.end();
-});
 
 const open = () => scene.open(shop.server.debugPort);
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });

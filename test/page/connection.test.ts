@@ -3,7 +3,7 @@
  * proxies that buffer streams.
  */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
@@ -39,14 +39,8 @@ beforeAll(async () => {
 afterEach(async () => {
   const problems = opened?.problems();
   await opened?.close();
-  await relay?.close();
   opened = relay = undefined;
   expect(problems ?? []).toEqual([]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await guarded?.stop();
-  folder.remove();
 });
 
 const open = async (port: number, path = '/'): Promise<Page> => {
@@ -85,7 +79,6 @@ describePage('an unavailable server', () => {
     );
     await goTo(page, 'rules');
     await page.getByRole('heading', { name: 'bazaar' }).waitFor();
-    await server.stop();
   });
 
   test('is asked again at once by a button', async () => {
@@ -99,10 +92,9 @@ describePage('an unavailable server', () => {
       await page.clock.runFor(500);
       return page.getByText(/Next attempt in [5-9] s/).isVisible();
     });
-    const again = await startWeir({ policy: POLICY, ports: { grpcPort, httpPort, debugPort } });
+    await startWeir({ policy: POLICY, ports: { grpcPort, httpPort, debugPort } });
     await page.getByRole('button', { name: 'Retry now' }).click();
     await untilLive(page);
-    await again.stop();
   });
 });
 
@@ -239,7 +231,6 @@ new MutationObserver(() => globalThis.opened++).observe(document.getElementById(
         .first()
         .isVisible();
     });
-    await server.stop();
   });
 });
 
@@ -266,7 +257,6 @@ describePage('behind proxies', () => {
     await expect(page.locator('#banner').innerText()).resolves.toMatch(
       /came through a proxy.*ADMIN_TOKENS_FILE/,
     );
-    await server.stop();
   });
 
   test('polls repeatedly if the proxy buffers the stream', async () => {

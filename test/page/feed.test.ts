@@ -1,6 +1,6 @@
 /* Tests how the page follows a server: not while its tab is hidden, and despite answers that it does not understand. */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
@@ -34,13 +34,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await opened?.close();
-  await relay?.close();
   opened = relay = undefined;
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-  folder.remove();
 });
 
 const enter = async (page: Page) => {

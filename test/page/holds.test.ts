@@ -1,5 +1,5 @@
 /* Tests the list of holds on the page, and their release. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { entriesOf } from '../support/buckets/admin-bench.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { PageScene } from '../support/page/scene.js';
@@ -24,10 +24,6 @@ beforeAll(async () => {
   server = await startWeir({ policy: POLICY });
 });
 afterEach(async () => expect((await scene?.close()) ?? []).toEqual([]));
-afterAll(async () => {
-  await server?.stop();
-  await scene?.end();
-});
 
 describePage('the holds of a bucket', () => {
   test('are listed, and are released one by one or together', async () => {

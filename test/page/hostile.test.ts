@@ -136,7 +136,6 @@ describePage('empty states', () => {
     );
     await waitFor('the domain', async () => (await page.locator('#domains').innerText()).includes('shop'));
     await page.getByText(/grpcurl -plaintext -d '{"domain":"shop"/).waitFor();
-    folder.remove();
   });
 
   test('suggest a command if there were no requests, and name settings that turn counting off', async () => {

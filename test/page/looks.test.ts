@@ -2,7 +2,7 @@
  * Tests each view in light and dark, on a desktop and a phone: axe-core finds no fault, and nothing is wider than the
  * screen.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { axeViolations, overflow } from '../support/page/browser.js';
 import { PageScene, ShopServer, type StoreName } from '../support/page/scene.js';
 import { goTo, showBucket, VIEW_NAMES } from '../support/page/views.js';
@@ -10,18 +10,18 @@ import { optionalToolPath } from '../support/process/tools.js';
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 let scene: PageScene;
-
 let shop: ShopServer;
+beforeAll(async () => {
+  if (optionalToolPath('chromium') !== undefined) scene = await PageScene.begin();
+});
 afterEach(async () => expect((await scene?.close()) ?? []).toEqual([]));
 
 async function start(store: StoreName): Promise<void> {
-  scene ??= await PageScene.begin();
   shop = await ShopServer.start(store, scene.redis);
 }
 
 describePage('with buckets in memory', () => {
   beforeAll(() => start('memory'));
-  afterAll(() => shop?.stop());
 
   test('with forced colours, only the link of the current view is underlined', async () => {
     const page = await scene.open(shop.server.debugPort);
@@ -91,7 +91,6 @@ describePage.each([
   ['Redis with two workers', VIEW_NAMES],
 ] as const)('%s', (store, views) => {
   beforeAll(() => start(store));
-  afterAll(() => shop?.stop());
 
   describe.each([
     { width: 'desk', scheme: 'light' },
@@ -125,5 +124,3 @@ describePage.each([
     });
   });
 });
-
-afterAll(() => scene?.end());

@@ -32,10 +32,7 @@ describePage('a page of another site', () => {
     browser = await launchBrowser([`--host-resolver-rules=MAP ${SITE} 127.0.0.1`]);
     page = await browser.newPage();
   });
-  afterAll(async () => {
-    await browser?.close();
-    client?.close();
-    await server?.stop();
+  afterAll(() => {
     site.close();
   });
 

@@ -1,5 +1,5 @@
 /* Tests what the page shows about limits that do not simply deny: soft limits, chains, and limits with plans. */
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { axeViolations, overflow } from '../support/page/browser.js';
 import { servedPages } from '../support/page/served-pages.js';
@@ -43,7 +43,6 @@ broken,gold,many
 `;
 
 const folder = new TempDir();
-afterEach(() => folder.remove());
 
 /** Starts a server whose table has a refused row. */
 async function openChat(width: 'desk' | 'phone'): Promise<Page> {

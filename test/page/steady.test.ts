@@ -1,14 +1,13 @@
 /* Tests that the page does not move while counts update, and that texts, axis and line agree. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { rmSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
 import type { HistoryAnswer } from '../../src/admin/page/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
 import { goTo, untilConnected } from '../support/page/views.js';
 import { descriptor } from '../support/policy/decider.js';
+import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
@@ -16,7 +15,6 @@ import { startWeir, type WeirServer } from '../support/weir/weir.js';
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 const POLICY =
   'domain: shop\ndescriptors: [{ key: customer, rate_limit: { unit: year, requests_per_unit: 5 } }]\n';
-const closers: (() => unknown)[] = [];
 let browser: Browser;
 let opened: WatchedPage | undefined;
 beforeAll(async () => {
@@ -25,34 +23,21 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   const problems = opened?.problems();
-  for (const close of closers.splice(0).toReversed()) await close();
   opened = undefined;
   expect(problems ?? []).toEqual([]);
 });
-afterAll(() => browser?.close());
 
-const start = async (options: Parameters<typeof startWeir>[0]): Promise<WeirServer> => {
-  const server = await startWeir(options);
-  closers.push(() => server.stop());
-  return server;
-};
-const clientOf = ({ grpcPort }: WeirServer): RlsClient => {
-  const client = new RlsClient(grpcPort);
-  closers.push(() => client.close());
-  return client;
-};
 const open = async ({ debugPort }: WeirServer): Promise<Page> => {
   const watched = await openPage(browser, `http://127.0.0.1:${debugPort}/`, { movesClock: true });
   opened = watched;
-  closers.push(() => watched.close());
   await untilConnected(watched.page);
   return watched.page;
 };
 
 describePage('a chart', () => {
   test('shows a burst as the history records it, in its text, axis and line', async () => {
-    const server = await start({ policy: POLICY });
-    const client = clientOf(server);
+    const server = await startWeir({ policy: POLICY });
+    const client = new RlsClient(server.grpcPort);
     const page = await open(server);
     await Promise.all(Array.from({ length: 305 }, () => client.ask('shop', [descriptor(['customer=a'])])));
     const highest = async (): Promise<number> => {
@@ -80,8 +65,8 @@ describePage('a chart', () => {
 
 describePage('the Top view', () => {
   test('shows an answer that takes longer than the polling interval', async () => {
-    const server = await start({ policy: POLICY });
-    const client = clientOf(server);
+    const server = await startWeir({ policy: POLICY });
+    const client = new RlsClient(server.grpcPort);
     for (let each = 0; each < 7; each++) await client.ask('shop', [descriptor(['customer=a'])]);
     const page = await open(server);
     await page.route('**/top', async (route) => {
@@ -100,8 +85,8 @@ describePage('the Top view', () => {
   });
 
   test('says that it is paused while the pointer or the focus is in its rows', async () => {
-    const server = await start({ policy: POLICY });
-    const client = clientOf(server);
+    const server = await startWeir({ policy: POLICY });
+    const client = new RlsClient(server.grpcPort);
     const deny = async (): Promise<void> => {
       for (let each = 0; each < 7; each++) await client.ask('shop', [descriptor(['customer=a'])]);
     };
@@ -124,8 +109,8 @@ describePage('the Top view', () => {
   });
 
   test('links to the bucket of an override', async () => {
-    const server = await start({ policy: POLICY });
-    const client = clientOf(server);
+    const server = await startWeir({ policy: POLICY });
+    const client = new RlsClient(server.grpcPort);
     const asked = { ...descriptor(['plan=big']), limit: { requestsPerUnit: 3, unit: 4 } };
     for (let each = 0; each < 9; each++) await client.ask('shop', [asked]);
     const page = await open(server);
@@ -141,12 +126,11 @@ describePage('the Top view', () => {
 
 describePage('the chosen domain', () => {
   test('stays selected while it is not loaded', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'weir-domains-'));
-    closers.push(() => rmSync(folder, { recursive: true }));
-    const file = join(folder, 'zeta.yaml');
-    writeFileSync(join(folder, 'aaa.yaml'), POLICY.replace('shop', 'aaa'));
+    const folder = new TempDir();
+    const file = folder.join('zeta.yaml');
+    folder.write('aaa.yaml', POLICY.replace('shop', 'aaa'));
     writeFileSync(file, POLICY.replace('shop', 'zeta'));
-    const server = await start({ env: { CONFIG_PATH: folder } });
+    const server = await startWeir({ env: { CONFIG_PATH: folder.path } });
     const page = await open(server);
     await goTo(page, 'bucket');
     const [domain, top] = [page.locator('#bucket-domain'), page.locator('#top-domain')];
@@ -171,8 +155,8 @@ describePage('while counts and policies change', () => {
   test('links and buttons next to tables keep the focus', async () => {
     const keys = Array.from({ length: 60 }, (_, each) => `key-${each}`);
     const rules = keys.map((key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 1 } }`);
-    const server = await start({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
-    const client = clientOf(server);
+    const server = await startWeir({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
+    const client = new RlsClient(server.grpcPort);
     const ask = async (): Promise<void> => {
       for (const key of keys) await client.ask('shop', [descriptor([`${key}=x`])]);
     };
@@ -203,20 +187,19 @@ describePage('while counts and policies change', () => {
   });
 
   test('rules stay open, and keep focus and scroll position', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'weir-tree-'));
-    closers.push(() => rmSync(folder, { recursive: true }));
+    const folder = new TempDir();
     const write = (domain: string, more = '') => {
       const rules = ['one', 'two', ...(more === '' ? [] : [more])].map(
         (key) => `  - { key: ${domain}-${key}, rate_limit: { unit: year, requests_per_unit: 5 } }`,
       );
       writeFileSync(
-        join(folder, `${domain}.yaml`),
+        folder.join(`${domain}.yaml`),
         `domain: ${domain}.shop\ndescriptors:\n${rules.join('\n')}\n`,
       );
     };
     write('aaa');
     write('zeta');
-    const server = await start({ env: { CONFIG_PATH: folder } });
+    const server = await startWeir({ env: { CONFIG_PATH: folder.path } });
     const page = await open(server);
     await goTo(page, 'rules');
     const rule = (key: string) => page.locator('.rule', { hasText: key });
@@ -243,7 +226,7 @@ describePage('while counts and policies change', () => {
     await rule('mmm-one').waitFor();
     await isSteady();
     // Figures and charts keep updating in the rebuilt rows.
-    const client = clientOf(server);
+    const client = new RlsClient(server.grpcPort);
     await client.ask('zeta.shop', [descriptor(['zeta-one=x'])]);
     await rule('zeta-one').locator('.chart').first().waitFor();
     // A filter that matches a domain's name shows the domain with its rules.

@@ -105,60 +105,54 @@ describePage('rules with names that weir also uses for other counts', () => {
 describePage('an unavailable store', () => {
   test('is reported on every view until it is back', async () => {
     const redis = await startRedis();
-    try {
-      const server = await served.start({
-        env: { REDIS_URL: `127.0.0.1:${redis.port}` },
-        policy: `domain: shop
+    const server = await served.start({
+      env: { REDIS_URL: `127.0.0.1:${redis.port}` },
+      policy: `domain: shop
 descriptors:
-  - key: customer
-    rate_limit: { unit: hour, requests_per_unit: 5 }
-  - key: guest
-    rate_limit: { unit: hour, requests_per_unit: 5, on_store_failure: local }
+- key: customer
+  rate_limit: { unit: hour, requests_per_unit: 5 }
+- key: guest
+  rate_limit: { unit: hour, requests_per_unit: 5, on_store_failure: local }
 `,
-      });
-      const client = new RlsClient(server.grpcPort);
-      const ask = () => client.ask('shop', [descriptor(['customer=x'])]);
+    });
+    const client = new RlsClient(server.grpcPort);
+    const ask = () => client.ask('shop', [descriptor(['customer=x'])]);
+    await ask();
+    const page = await served.open();
+    const node = page.locator('#store tbody tr');
+    await waitFor('its latency', async () => /up.* ms/s.test(await node.innerText()));
+    await expect(page.locator('#banner').innerText()).resolves.toBe('');
+    await redis.kill();
+    const banner = page.locator('#banner').getByText(/This page first noticed the problem at \d\d:\d\d:\d\d/);
+    await waitFor('the banner', async () => {
       await ask();
-      const page = await served.open();
-      const node = page.locator('#store tbody tr');
-      await waitFor('its latency', async () => /up.* ms/s.test(await node.innerText()));
-      await expect(page.locator('#banner').innerText()).resolves.toBe('');
-      await redis.kill();
-      const banner = page
-        .locator('#banner')
-        .getByText(/This page first noticed the problem at \d\d:\d\d:\d\d/);
-      await waitFor('the banner', async () => {
-        await ask();
-        return (await banner.count()) > 0;
-      });
-      for (const view of VIEW_NAMES) {
-        await goTo(page, view);
-        await expect(banner.isVisible()).resolves.toBe(true);
-      }
-      await expect(page.locator('#banner').innerText()).resolves.toMatch(
-        /unavailable.*on_store_failure setting determines/s,
-      );
-      expect(await axeViolations(page)).toEqual([]);
-      await goTo(page, 'overview');
-      await expect(node.innerText()).resolves.toMatch(/unavailable.*–/s);
-      await expect(node.innerText()).resolves.not.toContain(' ms');
-      await client.ask('shop', [descriptor(['guest=x'])]);
-      const peakOf = async (name: string): Promise<string> =>
-        await page.locator('#traffic .chart', { hasText: name }).locator('.peak').innerText();
-      await waitFor('the errors', async () => /peak .*[1-9]/.test(await peakOf('Errors (calls)')));
-      const local = page.locator('#traffic .chart', { hasText: 'Decided in memory, without the store' });
-      await local.waitFor({ state: 'visible' });
-      const denied = page.locator('#traffic .chart', { hasText: 'Denied without the store' });
-      await expect(denied.isVisible()).resolves.toBe(false);
-      await redis.restart();
-      await waitFor('the end of it', async () => {
-        await ask();
-        return (await page.locator('#banner').innerText()) === '';
-      });
-      client.close();
-    } finally {
-      await redis.stop();
+      return (await banner.count()) > 0;
+    });
+    for (const view of VIEW_NAMES) {
+      await goTo(page, view);
+      await expect(banner.isVisible()).resolves.toBe(true);
     }
+    await expect(page.locator('#banner').innerText()).resolves.toMatch(
+      /unavailable.*on_store_failure setting determines/s,
+    );
+    expect(await axeViolations(page)).toEqual([]);
+    await goTo(page, 'overview');
+    await expect(node.innerText()).resolves.toMatch(/unavailable.*–/s);
+    await expect(node.innerText()).resolves.not.toContain(' ms');
+    await client.ask('shop', [descriptor(['guest=x'])]);
+    const peakOf = async (name: string): Promise<string> =>
+      await page.locator('#traffic .chart', { hasText: name }).locator('.peak').innerText();
+    await waitFor('the errors', async () => /peak .*[1-9]/.test(await peakOf('Errors (calls)')));
+    const local = page.locator('#traffic .chart', { hasText: 'Decided in memory, without the store' });
+    await local.waitFor({ state: 'visible' });
+    const denied = page.locator('#traffic .chart', { hasText: 'Denied without the store' });
+    await expect(denied.isVisible()).resolves.toBe(false);
+    await redis.restart();
+    await waitFor('the end of it', async () => {
+      await ask();
+      return (await page.locator('#banner').innerText()) === '';
+    });
+    client.close();
   });
 });
 

@@ -2,7 +2,7 @@
  * Tests callers whose names no form field can hold: actions apply to exactly these callers, and not to callers with
  * similar names.
  */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -14,7 +14,6 @@ import { startWeir } from '../support/weir/weir.js';
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 let browser: Browser | undefined;
-afterAll(() => browser?.close());
 
 const POLICY = `domain: shop
 descriptors:
@@ -67,7 +66,5 @@ describePage('a value with line ends', () => {
     await page.locator('#bucket-panel', { hasText: 'customer=ab' }).waitFor();
     expect(opened.problems()).toEqual([]);
     await opened.close();
-    client.close();
-    await server.stop();
   });
 });

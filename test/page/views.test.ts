@@ -1,5 +1,5 @@
 /* Tests every view and every action of the page in a real Chromium: in memory, on Redis, and with two workers. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { CODE } from '../../src/codec/messages.js';
 import type { PageOptions } from '../support/page/browser.js';
@@ -12,15 +12,16 @@ import { waitFor } from '../support/process/wait-for.js';
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 let scene: PageScene;
+beforeAll(async () => {
+  if (optionalToolPath('chromium') !== undefined) scene = await PageScene.begin();
+});
 
 describePage.each(STORES)('%s', (store) => {
   let shop: ShopServer;
   beforeAll(async () => {
-    scene ??= await PageScene.begin();
     shop = await ShopServer.start(store, scene.redis);
   });
   afterEach(async () => expect(await scene.close()).toEqual([]));
-  afterAll(() => shop?.stop());
 
   const open = (look?: PageOptions): Promise<Page> => scene.open(shop.server.debugPort, look);
   const take = (entries: string) => shop.take(entries);
@@ -184,5 +185,3 @@ describePage.each(STORES)('%s', (store) => {
     await page.locator('#bucket-panel', { hasText: 'No limit matches these entries' }).waitFor();
   });
 });
-
-afterAll(() => scene?.end());

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import { beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../src/limiter/fixed-window.js';
@@ -199,7 +199,6 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')]
     // All servers run the same script, so the slower ones run fewer cases.
     const share = bench instanceof RedisBench ? 1 : 1 / 3;
     beforeAll(() => bench.start());
-    afterAll(() => bench.stop());
 
     test.each([true, false])(
       'decides like memory (windows count denied hits: %s)',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, test } from '@jest/globals';
+import { beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { isCharge, type Rate } from '../../src/limiter/rate.js';
@@ -65,7 +65,6 @@ const step = fc.record({
 
 describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $name', (bench) => {
   beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
 
   test('two servers that call in turn allow at most the sum of both limits', async () => {
     const store = await bench.open();

@@ -13,7 +13,7 @@ export interface RunOptions {
   readonly started?: (server: StallServer) => void;
 }
 
-/** Runs the cases of a group one after the other. Restarts the server if an attack broke it. Close it after use. */
+/** Runs the cases of a group one after the other. Restarts the server if an attack broke it. */
 export class GroupRun {
   private readonly group: StallGroup;
   private readonly options: RunOptions;
@@ -27,27 +27,19 @@ export class GroupRun {
 
   async run(one: StallCase): Promise<Row> {
     const { ms, judgesDelays } = this.options;
-    const server = this.server ?? (await this.start());
+    const server = this.server?.weir.process.isRunning() === true ? this.server : await this.start();
     const measured = await this.bench.measure(server, one, ms);
     // A busy or broken server would falsify the next measurement.
     const { alive, settled, innocent } = measured;
-    if (!alive || !settled || innocent.failure !== undefined || innocent.unanswered > 0) {
-      this.server = undefined;
-      await server.stop();
-    }
+    if (!alive || !settled || innocent.failure !== undefined || innocent.unanswered > 0)
+      await server.weir.stop('SIGKILL');
     const delays = judgesDelays ? delaysOf(measured) : [];
     return { measured, failures: [...failuresOf(measured), ...delays] };
   }
 
-  private async start(): Promise<StallServer> {
-    const server = await StallServer.start(this.group.setup);
-    this.server = server;
-    this.options.started?.(server);
-    return server;
-  }
-
-  async close(): Promise<void> {
-    await this.server?.stop();
-    await this.bench.close();
+  async start(): Promise<StallServer> {
+    this.server = await StallServer.start(this.group.setup);
+    this.options.started?.(this.server);
+    return this.server;
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { closeLater } from '../support/process/close-later.js';
 import { repositoryRoot } from '../support/process/tools.js';
 
 export interface InnocentOrder {
@@ -23,13 +24,14 @@ export interface InnocentResult {
   readonly longestMs: number;
 }
 
-/** A caller, in a separate thread, whose calls no attack may delay. Close it after use. */
+/** A caller, in a separate thread, whose calls no attack may delay. */
 export class InnocentCaller {
   readonly #thread = new Worker(join(repositoryRoot, 'build/test/stall/innocent-thread.js'));
   #onReply: (reply: unknown) => void = () => {};
   #onError: (error: Error) => void = () => {};
 
   constructor() {
+    closeLater(this.#thread, (thread) => thread.terminate());
     this.#thread.on('message', (reply: unknown) => this.#onReply(reply));
     this.#thread.on('error', (error) => this.#onError(error as Error));
   }
@@ -42,10 +44,6 @@ export class InnocentCaller {
   /** Stops sending. Resolves when all calls are answered. */
   async end(): Promise<InnocentResult> {
     return (await this.#send('end')) as InnocentResult;
-  }
-
-  async close(): Promise<void> {
-    await this.#thread.terminate();
   }
 
   #send(order: InnocentOrder | 'end'): Promise<unknown> {

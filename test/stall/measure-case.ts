@@ -47,7 +47,7 @@ export interface Measurement {
   readonly alive: boolean;
 }
 
-/** An attacker and the innocent caller. Close it after use. */
+/** An attacker and the innocent caller. */
 export class StallBench {
   readonly #attacker = new Attacker();
   readonly #innocent = new InnocentCaller();
@@ -58,10 +58,6 @@ export class StallBench {
     const before = await this.#alone(server, ms);
     const measured = await this.#attack(server, one, ms);
     return { ...measured, quiet: [before, await this.#alone(server, ms)] };
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#attacker.close(), this.#innocent.close()]);
   }
 
   async #alone(server: StallServer, ms: number): Promise<InnocentResult> {

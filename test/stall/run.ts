@@ -1,6 +1,7 @@
 /* `npm run stall` runs every case for ten seconds, and prints the table. */
 import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import { closeAll } from '../support/process/close-later.js';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools } from '../support/process/tools.js';
 import { STALL_GROUPS } from './all-groups.js';
@@ -68,7 +69,7 @@ async function runAll({ ms, list, parts }: Options): Promise<Row[]> {
       rows.push(row);
       process.stderr.write(`${rowLine(row)}\n`);
     }
-    await run.close();
+    await closeAll();
   }
   return rows;
 }

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
 import { cpuMicrosOfAll } from '../bench/cpu.js';
+import { closeLater } from '../support/process/close-later.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { untilHealthy } from '../support/process/until-healthy.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { AdsServer } from '../support/xds/ads-server.js';
 import { encodeConfig } from '../support/xds/xds-server.js';
@@ -37,21 +38,13 @@ export class StallServer {
   readonly policies: TempDir;
   /** The management server, if `setup.xds` is true. */
   readonly ads: AdsServer | undefined;
-  readonly redis: RedisServer | undefined;
   private readonly delays: TempDir;
 
-  private constructor(
-    weir: WeirServer,
-    policies: TempDir,
-    delays: TempDir,
-    ads: AdsServer | undefined,
-    redis: RedisServer | undefined,
-  ) {
+  private constructor(weir: WeirServer, policies: TempDir, delays: TempDir, ads: AdsServer | undefined) {
     this.weir = weir;
     this.policies = policies;
     this.delays = delays;
     this.ads = ads;
-    this.redis = redis;
   }
 
   static async start(setup: ServerSetup): Promise<StallServer> {
@@ -75,15 +68,12 @@ export class StallServer {
         ...setup.env,
       },
     });
-    const server = new StallServer(weir, policies, delays, ads, redis);
-    try {
-      if (ads !== undefined) await server.sendFirstPolicies(ads);
-      await untilHealthy('weir', weir.process, weir.httpPort, START_MS);
-      await setup.prepare?.(server);
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
+    const server = new StallServer(weir, policies, delays, ads);
+    // The remaining work does not matter at the end.
+    closeLater(weir, () => weir.stop('SIGKILL'));
+    if (ads !== undefined) await server.sendFirstPolicies(ads);
+    await untilHealthy('weir', weir.process, weir.httpPort, START_MS);
+    await setup.prepare?.(server);
     return server;
   }
 
@@ -101,15 +91,6 @@ export class StallServer {
 
   longestDelay(sinceMs: number): LoopDelay {
     return longestDelay(this.delays.path, sinceMs);
-  }
-
-  async stop(): Promise<void> {
-    // The remaining work does not matter.
-    await this.weir.stop('SIGKILL');
-    this.ads?.stop();
-    await this.redis?.stop();
-    this.policies.remove();
-    this.delays.remove();
   }
 
   private async sendFirstPolicies(ads: AdsServer): Promise<void> {

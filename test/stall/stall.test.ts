@@ -19,10 +19,10 @@ afterAll(() => {
 
 describe.each(STALL_GROUPS.map((group) => [group.setup.name, group] as const))('%s', (_name, group) => {
   let run: GroupRun;
-  beforeAll(() => {
+  beforeAll(async () => {
     run = new GroupRun(group, { ms: ATTACK_MS, judgesDelays: false });
+    await run.start();
   });
-  afterAll(() => run.close());
 
   test.each(group.cases.map((one) => [one.name, one] as const))(
     '%s',

@@ -77,9 +77,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await attacker?.close();
-  await envoy?.stop();
-  await weir?.stop();
   await new Promise<void>((resolve) => {
     upstream.close(() => resolve());
     upstream.closeAllConnections();

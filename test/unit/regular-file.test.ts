@@ -1,6 +1,6 @@
 import { truncateSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { loadRegularFile, readRegularFile } from '../../src/regular-file.js';
 import { IRREGULAR_FILES, type IrregularFile, replaceWith } from '../support/process/irregular-files.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -11,7 +11,6 @@ let folder: TempDir;
 beforeEach(() => {
   folder = new TempDir();
 });
-afterEach(() => folder.remove());
 
 describe.each([
   ['synchronously', async (path: string, maxBytes: number) => readRegularFile(path, maxBytes)],

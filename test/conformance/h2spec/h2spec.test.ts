@@ -3,7 +3,7 @@
  * counts as failed. Only the cases in known-failing.txt need not pass.
  */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
 import { type TlsFiles, tlsSettings, writeTlsFiles } from '../../support/tls/tls-files.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
@@ -37,10 +37,6 @@ const known = readKnownFailing(join(repositoryRoot, 'test/conformance/h2spec/kno
       const args = files === undefined ? [] : ['-t', '-k'];
       results = await runH2spec(program as string, weir.grpcPort, args);
     }, 330_000);
-    afterAll(async () => {
-      await weir?.stop();
-      files?.remove();
-    });
 
     test.each(cases)('$id: $title', ({ id }) => {
       const result = results.get(id);

@@ -3,7 +3,7 @@
  * decisions, errors, 200 concurrent calls, reflection, health checks, and a watch that weir ends when it shuts down.
  */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { startProcess } from '../../support/process/processes.js';
 import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
 import { mutualTlsSettings, type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
@@ -30,7 +30,6 @@ describe.each(CLIENTS)('a client on %s', (_name, program, args) => {
   beforeAll(() => {
     files = writeTlsFiles();
   });
-  afterAll(() => files.remove());
 
   const cases = STACKS.flatMap((transport) => [
     { transport, kind: 'clear text' },

@@ -3,7 +3,7 @@
  * numbers from weir's metrics.
  */
 import { writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { httpRequest } from '../../support/process/http-client.js';
@@ -35,10 +35,6 @@ describe.each(STACKS)('on %s', (transport) => {
     address = `127.0.0.1:${weir.grpcPort}`;
   });
   const folder = new TempDir();
-  afterAll(async () => {
-    await weir?.stop();
-    folder.remove();
-  });
 
   /** Returns the number of weir's decisions so far, over all rules. */
   async function decisions(): Promise<{ ok: number; overLimit: number }> {

@@ -4,7 +4,7 @@
  */
 import { request } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { CALLERS, type Caller, http1Caller, type OpenRequest } from '../../support/envoy/caller.js';
 import { EXPORT_KEYS, exportsPolicy, startHoldEnvoy } from '../../support/envoy/hold-envoy.js';
 import { HoldPeeks } from '../../support/envoy/hold-peeks.js';
@@ -36,13 +36,6 @@ beforeAll(async () => {
     startHoldEnvoy({ ...options, weirPort: toWeir.port }),
     startHoldEnvoy({ ...options, weirPort: weir.grpcPort }),
   ]);
-});
-afterAll(async () => {
-  peeks?.close();
-  await Promise.all(envoys?.map((envoy) => envoy.stop()) ?? []);
-  await toWeir?.close();
-  await weir?.stop();
-  await upstream?.stop();
 });
 
 let callers = 0;
@@ -125,7 +118,6 @@ describe.each(CALLERS)('over %s', (_protocol, callerOf) => {
   beforeAll(() => {
     caller = callerOf(envoys[0].port);
   });
-  afterAll(() => caller?.close());
 
   test.each(ENDINGS)('frees the slot after $name', async ({ path = '/', status, holds = 1, end }) => {
     const id = freshName();
@@ -185,7 +177,6 @@ test('counts the requests of two Envoys together', async () => {
     expect(await Promise.all(open.map(({ status }) => status))).toEqual([200, 200]);
     await peeks.until(`tenant=${id}`, 2);
   } finally {
-    for (const caller of both) caller.close();
   }
 });
 

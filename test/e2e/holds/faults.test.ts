@@ -1,7 +1,7 @@
 /*
  * Checks holds in Redis behind a real Envoy while weir or Redis is slow, or is killed and started again.
  */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { type Caller, http1Caller } from '../../support/envoy/caller.js';
 import { EXPORT_KEYS, exportsPolicy, startHoldEnvoy } from '../../support/envoy/hold-envoy.js';
 import { HoldPeeks } from '../../support/envoy/hold-peeks.js';
@@ -47,16 +47,6 @@ beforeAll(async () => {
     timeout: '1s',
   });
   caller = http1Caller(envoy.port);
-});
-afterAll(async () => {
-  caller?.close();
-  peeks?.close();
-  await envoy?.stop();
-  await toWeir?.close();
-  await weir?.stop();
-  await toRedis?.close();
-  await redis?.stop();
-  await upstream?.stop();
 });
 
 let callers = 0;
@@ -106,24 +96,6 @@ test.each(['requests', 'replies'] as const)(
   },
 );
 
-test('settles at a weir that was killed and started again, and frees the other slots when they expire', async () => {
-  const id = freshName();
-  const kept = await openRequests(id, 2);
-  const brief = await openRequests(id, 1, 'brief');
-  await weir.stop('SIGKILL');
-  weir = await start(weir);
-  peeks.close();
-  peeks = new HoldPeeks('exports', weir.grpcPort);
-  await peeks.until(`tenant=${id}`, 0);
-  kept.calls[0]?.answer(200);
-  expect(await kept.open[0]?.status).toBe(200);
-  await peeks.until(`tenant=${id}`, 1);
-  await peeks.untilExpired(`brief=${id}`, 2, BRIEF_MS, brief);
-  kept.calls[1]?.answer(200);
-  await peeks.until(`tenant=${id}`, 2);
-  brief.open[0]?.abort();
-});
-
 test('keeps the holds of a killed Redis that writes each change, and settles them when it is back', async () => {
   const id = freshName();
   const { open, calls } = await openRequests(id, 2);
@@ -136,4 +108,22 @@ test('keeps the holds of a killed Redis that writes each change, and settles the
   await peeks.until(`tenant=${id}`, 1);
   calls[1]?.answer(200);
   await peeks.until(`tenant=${id}`, 2);
+});
+
+// The last test, because its weir ends with it.
+test('settles at a weir that was killed and started again, and frees the other slots when they expire', async () => {
+  const id = freshName();
+  const kept = await openRequests(id, 2);
+  const brief = await openRequests(id, 1, 'brief');
+  await weir.stop('SIGKILL');
+  weir = await start(weir);
+  peeks = new HoldPeeks('exports', weir.grpcPort);
+  await peeks.until(`tenant=${id}`, 0);
+  kept.calls[0]?.answer(200);
+  expect(await kept.open[0]?.status).toBe(200);
+  await peeks.until(`tenant=${id}`, 1);
+  await peeks.untilExpired(`brief=${id}`, 2, BRIEF_MS, brief);
+  kept.calls[1]?.answer(200);
+  await peeks.until(`tenant=${id}`, 2);
+  brief.open[0]?.abort();
 });

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { type Caller, http2Caller } from '../../support/envoy/caller.js';
 import { fromHeader, generic, type RouteEnvoy, startRouteEnvoy } from '../../support/envoy/route-envoy.js';
@@ -52,7 +52,6 @@ let upstream: ScriptedUpstream;
 beforeAll(async () => {
   upstream = await ScriptedUpstream.start();
 });
-afterAll(() => upstream?.stop());
 
 describe.each(['memory', 'redis'] as const)('with the store %s', (store) => {
   let redis: RedisServer | undefined;
@@ -78,13 +77,6 @@ describe.each(['memory', 'redis'] as const)('with the store %s', (store) => {
       routes: [{ path: '/', rateLimits, action: { timeout: '0s' } }],
     });
     caller = http2Caller(envoy.port);
-  });
-  afterAll(async () => {
-    caller?.close();
-    rls?.close();
-    await envoy?.stop();
-    await weir?.stop();
-    await redis?.stop();
   });
 
   /** Returns the tokens of a tenant. A refund of 0 hits has no effect. */

@@ -2,7 +2,7 @@
  * Tests reservations of LLM tokens with a real Envoy: the estimate is held when a request starts, and the use that the
  * response reports is settled when it ends.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type Caller, http2Caller } from '../../support/envoy/caller.js';
 import { startHoldEnvoy } from '../../support/envoy/hold-envoy.js';
 import { HoldPeeks } from '../../support/envoy/hold-peeks.js';
@@ -35,7 +35,6 @@ let upstream: ScriptedUpstream;
 beforeAll(async () => {
   upstream = await ScriptedUpstream.start();
 });
-afterAll(() => upstream?.stop());
 
 describe.each(['memory', 'redis'] as const)('with the store %s', (store) => {
   let redis: RedisServer | undefined;
@@ -59,13 +58,6 @@ describe.each(['memory', 'redis'] as const)('with the store %s', (store) => {
       readsStreams: true,
     });
     caller = http2Caller(envoy.port);
-  });
-  afterAll(async () => {
-    caller?.close();
-    peeks?.close();
-    await envoy?.stop();
-    await weir?.stop();
-    await redis?.stop();
   });
 
   /** Returns how many holds were settled so far, with a `known` or an `unknown` use. */

@@ -23,7 +23,6 @@ import { workersScene } from './scenes/workers.js';
 
 const scenes = [memoryScene(), holdsScene(), filesScene(), redisScene(), workersScene(), clusterScene()];
 const folder = new TempDir();
-afterAll(() => folder.remove());
 
 test('every alert has a scenario', () => {
   const fired = new Set(scenes.flatMap(({ scenarios }) => scenarios.flatMap(({ fires }) => fires)));

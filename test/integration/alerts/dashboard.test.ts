@@ -3,7 +3,7 @@
  * with Redis and two workers, one in memory, and one without its Redis. Each query must return numbers.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { manualPages, pageText } from '../../support/docs/pages.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
@@ -13,6 +13,7 @@ import { optionalToolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { shippedDashboards, withAll } from '../../support/prometheus/dashboard.js';
 import { type PrometheusServer, startPrometheus } from '../../support/prometheus/prometheus.js';
+import { redisClient } from '../../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { askBuckets } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
@@ -85,7 +86,7 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
     redis = await startRedis();
     const [nobody = 0] = await freePorts(1);
     const withRedis = { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_MAX_IN_FLIGHT: '10', WORKERS: '2' };
-    const rows = new Redis(redis.port, '127.0.0.1');
+    const rows = redisClient(redis.port);
     await rows.hset('plans', 'acme', '{"calls":1}');
     const plans = { PLANS_POLL_INTERVAL: '200ms' };
     for (const env of [withRedis, {}, { REDIS_URL: `127.0.0.1:${nobody}` }]) {
@@ -104,7 +105,6 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
     });
     // From now on, each weir counts failures.
     await rows.del('plans');
-    rows.disconnect();
     await untilAllServe(weirs[0] as WeirServer);
     prometheus = await startPrometheus({ targets: weirs.map(({ httpPort }) => httpPort), interval: '500ms' });
     loaded = (async () => {
@@ -119,10 +119,6 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
   afterAll(async () => {
     isOver = true;
     await loaded;
-    for (const client of clients) client.close();
-    await prometheus?.stop();
-    for (const weir of weirs) await weir.stop();
-    await redis?.stop();
   });
 
   test.each(queries)('answers $what', async ({ text }) => {

@@ -3,7 +3,7 @@
  * must show the changes.
  */
 import { writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { BucketAction, BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { CODE } from '../../../src/codec/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
@@ -42,7 +42,6 @@ let cluster: RedisCluster;
 beforeAll(async () => {
   [redis, cluster] = await Promise.all([startRedis(), startCluster()]);
 });
-afterAll(() => Promise.all([redis.stop(), cluster.stop()]));
 
 const STORES = ['memory', 'Redis with two workers', 'Redis Cluster with two workers'];
 describe.each(STORES)('%s', (store) => {
@@ -59,10 +58,6 @@ describe.each(STORES)('%s', (store) => {
   beforeAll(async () => {
     server = await startWeir({ policy: POLICY, env: env() });
     client = new RlsClient(server.grpcPort);
-  });
-  afterAll(async () => {
-    client.close();
-    await server.stop();
   });
 
   const ask = (action: BucketAction, entries: string, more: Partial<BucketQuestion> = {}) =>

@@ -4,7 +4,7 @@
  */
 
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { waitFor } from '../../support/process/wait-for.js';
@@ -39,11 +39,6 @@ beforeAll(async () => {
 afterEach(async () => {
   proxy.resume();
   await waitFor('Redis to be back', async () => (await bucketsAnswer(server, QUESTIONS[0])).status === 200);
-});
-afterAll(async () => {
-  await server.stop();
-  await proxy.close();
-  await redis.stop();
 });
 
 test.each(QUESTIONS)('a connection that ends during $action', async (question) => {

@@ -1,5 +1,5 @@
 /* Tests holds that a hung node of a real Redis Cluster places after another node has denied their request. */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { descriptor } from '../../support/policy/decider.js';
@@ -28,11 +28,6 @@ beforeAll(async () => {
 });
 afterEach(() => {
   for (const node of cluster.nodes) if (!node.isRunning) node.resume();
-});
-afterAll(async () => {
-  client.close();
-  await server.stop();
-  await cluster.stop();
 });
 
 const ask = async (...entries: readonly string[]) => {

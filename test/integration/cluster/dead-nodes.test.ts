@@ -1,19 +1,18 @@
 /* Tests nodes of a real Redis Cluster that die, hang, join and leave: only tenants on these nodes are affected. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
-import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
+import { type LoggedStore, openCluster, openWholeCluster } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.day);
 /** Longer than any answer in a test takes. */
 const PATIENT = { timeoutMicros: 10_000_000 };
 
-const stores = new ClusterStores();
 const hit = (tenant: string) => itemOf(tenant, 'a', SLOW);
 
 /** Resolves when requests of the tenant fail without waiting for a node. */
@@ -28,12 +27,10 @@ describe('three masters, each with a replica', () => {
   beforeAll(async () => {
     cluster = await startCluster({ replicas: 1 });
   });
-  afterEach(() => stores.close());
-  afterAll(() => cluster.stop());
 
   test("all nodes are found through one replica's address, and each has its tenants", async () => {
     const replica = cluster.nodes[3] as ClusterNode;
-    const store = await stores.open(replica.address);
+    const store = await openWholeCluster(replica.address);
     const masters = await cluster.masters();
     expect(store.store.nodes.map(({ name }) => name).sort()).toEqual(
       masters.map(({ address }) => address).sort(),
@@ -55,7 +52,7 @@ describe('three masters, each with a replica', () => {
   ])('a master %s', async (what, end, begin) => {
     const isKilled = what === 'is killed';
     // A master that hangs is detected by its silence.
-    const store = await stores.open(cluster.url, isKilled ? PATIENT : { timeoutMicros: 300_000 });
+    const store = await openWholeCluster(cluster.url, isKilled ? PATIENT : { timeoutMicros: 300_000 });
     const [dead, ...others] = (await tenantsOnAll(cluster)) as [string, string, string];
     const slot = slotOfTenant(dead);
     const old = await cluster.masterOf(slot);
@@ -86,7 +83,7 @@ describe('three masters, each with a replica', () => {
   });
 
   test('a requested failover costs no decision', async () => {
-    const store = await stores.open(cluster.url, PATIENT);
+    const store = await openWholeCluster(cluster.url, PATIENT);
     const tenant = (await tenantsOnAll(cluster))[0] as string;
     const slot = slotOfTenant(tenant);
     let over = false;
@@ -102,7 +99,7 @@ describe('three masters, each with a replica', () => {
   });
 
   test('a node is added, gets a slot, loses it, and is removed', async () => {
-    const store = await stores.open(cluster.url);
+    const store = await openWholeCluster(cluster.url);
     const [from] = (await cluster.masters()) as [ClusterNode];
     const tenant = await tenantOn(from);
     const slot = slotOfTenant(tenant);
@@ -128,11 +125,9 @@ describe('a slot that no node serves', () => {
   beforeAll(async () => {
     cluster = await startCluster();
   });
-  afterEach(() => stores.close());
-  afterAll(() => cluster.stop());
 
   test('its tenants are answered immediately, other tenants are decided, and the log reports the slot', async () => {
-    const store = await stores.open(cluster.url, PATIENT);
+    const store = await openWholeCluster(cluster.url, PATIENT);
     const [lost, other] = (await tenantsOnAll(cluster)) as [string, string];
     const slot = slotOfTenant(lost);
     const node = await cluster.masterOf(slot);
@@ -154,7 +149,7 @@ describe('a slot that no node serves', () => {
   });
 
   test('cluster-require-full-coverage yes: all requests are refused, and decided again afterwards', async () => {
-    const store = await stores.open(cluster.url, { timeoutMicros: 300_000 });
+    const store = await openWholeCluster(cluster.url, { timeoutMicros: 300_000 });
     const tenants = (await tenantsOnAll(cluster)) as [string, string, string];
     for (const node of cluster.nodes) {
       await node.command('CONFIG', 'SET', 'cluster-require-full-coverage', 'yes');
@@ -184,12 +179,12 @@ describe('a slot that no node serves', () => {
 
   test('the first calls wait for the first slot map, and fail if it does not arrive', async () => {
     const tenants = await tenantsOnAll(cluster);
-    const early = stores.openOne((cluster.nodes[1] as ClusterNode).address, PATIENT);
+    const early = openCluster((cluster.nodes[1] as ClusterNode).address, PATIENT);
     const results = await Promise.all([...tenants, ...tenants].map((tenant) => early.take(hit(tenant))));
     expect(new Set(results)).toEqual(new Set(['decided']));
     for (const node of cluster.nodes) node.pause();
     try {
-      const late = stores.openOne(cluster.url, { timeoutMicros: 200_000 });
+      const late = openCluster(cluster.url, { timeoutMicros: 200_000 });
       const result = await late.store.take([hit(tenants[0] as string)], Infinity);
       expect(result).toMatchObject({ reason: 'disconnected' });
       await waitFor('the log', () => late.log.length > 0);
@@ -213,7 +208,7 @@ describe('a slot that no node serves', () => {
   ] as const)(
     'if the node %s is killed during a request over two nodes, giving back is %s',
     async (which, result) => {
-      const store = await stores.open(cluster.url, PATIENT);
+      const store = await openWholeCluster(cluster.url, PATIENT);
       const [took, hangs] = (await tenantsOnAll(cluster)) as [string, string];
       const [takes, hung] = (await cluster.mastersOf([took, hangs].map(slotOfTenant))) as [
         ClusterNode,
@@ -252,14 +247,14 @@ describe('a slot that no node serves', () => {
 
   test('closing ends pending calls', async () => {
     const tenants = await tenantsOnAll(cluster);
-    const store = await stores.open(cluster.url, PATIENT);
+    const store = await openWholeCluster(cluster.url, PATIENT);
     const calls = tenants.map((tenant) => store.store.take([hit(tenant)], Infinity));
     const closed = store.store.close();
     expect((await Promise.all(calls)).some((result) => result instanceof StorageError)).toBe(false);
     await closed;
     expect(await store.take(hit(tenants[0] as string))).toBe('disconnected');
 
-    const other = await stores.open(cluster.url, PATIENT);
+    const other = await openWholeCluster(cluster.url, PATIENT);
     const hung = await cluster.masterOf(slotOfTenant(tenants[0] as string));
     hung.pause();
     try {

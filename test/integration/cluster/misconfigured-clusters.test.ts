@@ -1,5 +1,5 @@
 /* Tests mistakes and unusual choices in the set-up of a Redis Cluster: it works, or the log contains instructions. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
@@ -18,7 +18,6 @@ import { writeTlsFiles } from '../../support/tls/tls-files.js';
 import { settingsOf } from '../../support/weir/settings.js';
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.hour);
-const closers: (() => unknown)[] = [];
 let log: string[] = [];
 let faults: string[] = [];
 let cluster: RedisCluster;
@@ -28,9 +27,7 @@ beforeAll(async () => {
   cluster = await startCluster();
   [node] = cluster.nodes as [ClusterNode];
 });
-afterAll(() => cluster.stop());
 afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
   log = [];
   faults = [];
 });
@@ -38,13 +35,11 @@ afterEach(async () => {
 /** Opens the store that the variables configure. */
 function open(environment: Record<string, string>): ReturnType<typeof openSingleStore> {
   const settings = settingsOf({ REDIS_TYPE: 'cluster', ...environment });
-  const store = openSingleStore({
+  return openSingleStore({
     ...mainRedis(settings),
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
   });
-  closers.push(() => store.close());
-  return store;
 }
 
 async function openWhole(environment: Record<string, string>): Promise<ReturnType<typeof openSingleStore>> {
@@ -69,7 +64,6 @@ const logged = (pattern: RegExp): Promise<unknown> => untilLogged(log, pattern);
 describe('set-ups that are refused', () => {
   test('a Redis without cluster mode and REDIS_TYPE=CLUSTER', async () => {
     const redis = await startRedis();
-    closers.push(() => redis.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${redis.port},127.0.0.1:${redis.port}` });
     await logged(/REDIS_URL must list nodes of one Redis Cluster; .* REDIS_TYPE=SINGLE \(ERR .* disabled/);
     expect(await take(store, 'a')).toBe('disconnected');
@@ -85,9 +79,7 @@ describe('set-ups that are refused', () => {
 
   test('a Sentinel and REDIS_TYPE=CLUSTER', async () => {
     const redis = await startRedis();
-    closers.push(() => redis.stop());
     const sentinel = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1 });
-    closers.push(() => sentinel.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${sentinel.port}` });
     await logged(/REDIS_URL must list nodes of one Redis Cluster; .* \(ERR unknown command/);
     expect(await take(store, 'a')).toBe('disconnected');
@@ -105,7 +97,6 @@ describe('set-ups that are refused', () => {
 
   test('a node that serves all slots alone', async () => {
     const alone = await startCluster({ masters: 1 });
-    closers.push(() => alone.stop());
     const single = open({ REDIS_TYPE: 'single', REDIS_URL: alone.url });
     await logged(/if this server is a node of a Redis Cluster, set REDIS_TYPE=CLUSTER/);
     expect(single.everReached).toBe(false);
@@ -117,7 +108,6 @@ describe('set-ups that are refused', () => {
   test('nodes that get their slots later', async () => {
     const [port] = (await freePorts(1, BUS_OFFSET)) as [number];
     const fresh = await startRedis({ port, args: ['--cluster-enabled', 'yes'] });
-    closers.push(() => fresh.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${fresh.port}` });
     await logged(
       /check the masters and slots of the Redis Cluster \(no node of the Redis Cluster has slots\)/,
@@ -127,7 +117,6 @@ describe('set-ups that are refused', () => {
 
   test('addresses that lead to two clusters, at the start and later', async () => {
     const second = await startCluster({ masters: 1 });
-    closers.push(() => second.stop());
     const both = open({ REDIS_URL: `${node.address},${second.url}` });
     await logged(/REDIS_URL must list .* \(127\S+ and 127\S+ belong to different Redis Clusters\)/);
     expect(await take(both, 'a')).toBe('disconnected');
@@ -243,7 +232,6 @@ describe('logins', () => {
 
   test('a password that changes: existing and new connections use the new password', async () => {
     const folder = new TempDir();
-    closers.push(() => folder.remove());
     const path = folder.write('login', 'limits:first');
     await onAll('ACL', 'SETUSER', 'limits', 'on', '>first', '~*', '+@all');
     const store = await openWhole({ REDIS_URL: node.address, REDIS_AUTH_FILE: path });
@@ -268,12 +256,10 @@ describe('logins', () => {
 
 test('TLS', async () => {
   const files = writeTlsFiles();
-  closers.push(() => files.remove());
   // The nodes of the cluster still use clear text among each other.
   const [tlsPort] = (await freePorts(1, BUS_OFFSET)) as [number];
   const args = [...tlsArguments(files, tlsPort), '--tls-cluster', 'yes'];
   const secret = await startCluster({ masters: 1, args });
-  closers.push(() => secret.stop());
   const store = await openWhole({
     REDIS_URL: `127.0.0.1:${tlsPort}`,
     ...{ REDIS_TLS: 'true', REDIS_TLS_CACERT: files.ca },

@@ -1,17 +1,16 @@
 /* Tests nodes of a real Redis Cluster that redirect calls in circles or to dead nodes, or are silent. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
-import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
+import { type LoggedStore, openCluster, openWholeCluster } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.day);
 
-const stores = new ClusterStores();
 let cluster: RedisCluster;
 let one: ClusterNode;
 let other: ClusterNode;
@@ -23,10 +22,8 @@ beforeAll(async () => {
   [one, other, third] = cluster.nodes as [ClusterNode, ClusterNode, ClusterNode];
 });
 afterEach(async () => {
-  await stores.close();
   for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
 });
-afterAll(() => cluster.stop());
 
 /** Starts a server that accepts connections and stays silent. */
 async function hangingNode(): Promise<string> {
@@ -46,7 +43,7 @@ const LITTLE_ROOM = { maxInFlight: 60, timeoutMicros: 5_000_000 };
 
 describe('redirected calls', () => {
   test('end if they are redirected in circles, and weir asks the cluster again for its slots', async () => {
-    const store = await stores.open(cluster.url, LITTLE_ROOM);
+    const store = await openWholeCluster(cluster.url, LITTLE_ROOM);
     const tenant = await tenantOn(one);
     const slot = slotOfTenant(tenant);
     // Each of the two nodes believes that the other one has the slot; the third one does not know.
@@ -70,7 +67,7 @@ describe('redirected calls', () => {
   });
 
   test('fail immediately if ASK names a dead node, and leak no capacity', async () => {
-    const store = await stores.open(cluster.url, LITTLE_ROOM);
+    const store = await openWholeCluster(cluster.url, LITTLE_ROOM);
     const tenant = await tenantOn(one);
     const slot = slotOfTenant(tenant);
     expect(await store.take(itemOf(tenant, 'old', SLOW))).toBe('decided');
@@ -97,7 +94,7 @@ describe('redirected calls', () => {
 describe('the query for slots', () => {
   test('is not delayed by a silent node', async () => {
     const hanging = await hangingNode();
-    const store = stores.openOne(`${hanging},${one.address}`);
+    const store = openCluster(`${hanging},${one.address}`);
     expect(await store.take(itemOf(await tenantOn(other), 'a', SLOW))).toBe('decided');
     expect(store.log.filter((line) => !line.startsWith('info'))).toEqual([]);
   });
@@ -107,7 +104,7 @@ describe('the query for slots', () => {
     const count = (kind: string): number =>
       process.getActiveResourcesInfo().filter((one) => one === kind).length;
     const timers = count('Timeout');
-    const lost = stores.openOne(hanging);
+    const lost = openCluster(hanging);
     const calls = lost.take(itemOf('a', 'a', SLOW));
     const [server] = servers as [Server];
     await waitFor('it to be asked', () => {
@@ -115,7 +112,7 @@ describe('the query for slots', () => {
     });
     await lost.store.close();
     expect(await calls).toBe('disconnected');
-    const used = await stores.open(cluster.url);
+    const used = await openWholeCluster(cluster.url);
     await used.take(itemOf(await tenantOn(one), 'a', SLOW));
     await used.store.close();
     // The sockets of the hanging node belong to this process, too.
@@ -124,7 +121,7 @@ describe('the query for slots', () => {
 });
 
 test('requests over as many slots as they may have limits delay no other, and free their capacity', async () => {
-  const store = await stores.open(cluster.url, { timeoutMicros: 20_000_000 });
+  const store = await openWholeCluster(cluster.url, { timeoutMicros: 20_000_000 });
   const items = Array.from({ length: 256 }, (_, i) => itemOf(`wide tenant ${i}`, 'a', SLOW));
   const tenant = await tenantOn(other);
   let decided = 0;
@@ -144,7 +141,7 @@ test('requests over as many slots as they may have limits delay no other, and fr
 });
 
 test('the failure of the whole cluster is logged once, and the cluster recovers', async () => {
-  const store = await stores.open(cluster.url, { timeoutMicros: 300_000 });
+  const store = await openWholeCluster(cluster.url, { timeoutMicros: 300_000 });
   const tenant = await tenantOn(one);
   for (const node of cluster.nodes) await node.kill();
   await waitFor('the loss', () => !store.store.connected);

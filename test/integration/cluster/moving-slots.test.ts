@@ -1,5 +1,5 @@
 /* Moves slots of a real Redis Cluster while they are used: each take is decided exactly once. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
@@ -7,7 +7,7 @@ import { toolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
-import { ClusterStores, type LoggedStore } from '../../support/redis/cluster-stores.js';
+import { type LoggedStore, openWholeCluster } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
 
 /** A capacity that does not run out or refill during a test. */
@@ -22,18 +22,15 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
   let other: ClusterNode;
   let tenant: string;
   let slot: number;
-  const stores = new ClusterStores();
 
   beforeAll(async () => {
     cluster = await startCluster({ masters: 2, binary: toolPath(tool) });
     [one, other] = cluster.nodes as [ClusterNode, ClusterNode];
   });
-  afterEach(() => stores.close());
-  afterAll(() => cluster.stop());
 
   /** Opens a store that knows that the tenant is on `one`. */
   async function open(): Promise<LoggedStore> {
-    const opened = await stores.open(one.address);
+    const opened = await openWholeCluster(one.address);
     tenant = await tenantOn(one);
     slot = slotOfTenant(tenant);
     return opened;
@@ -126,7 +123,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
     const stale = await open();
     await stale.take(bucket('a'));
     await move(other);
-    const fresh = await stores.open(other.address);
+    const fresh = await openWholeCluster(other.address);
     const count = 20;
     const results = await Promise.all(
       Array.from({ length: count }, (_, i) => (i % 2 === 0 ? stale : fresh).take(bucket('a'))),

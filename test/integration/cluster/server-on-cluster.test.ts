@@ -1,5 +1,5 @@
 /* Tests a weir process with two workers on a real Redis Cluster: the answers to clients, and the views of operators. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { TopAnswer } from '../../../src/admin/buckets/messages.js';
 import { CODE, type Descriptor } from '../../../src/codec/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
@@ -30,14 +30,14 @@ const SHARDED = tenants('sharded');
 const OTHERS = tenants('other');
 
 let cluster: RedisCluster;
-const closers: (() => unknown)[] = [];
 beforeAll(async () => {
   cluster = await startCluster();
 });
-afterAll(() => cluster.stop());
 afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-  for (const node of cluster.nodes) await node.command('FLUSHALL');
+  for (const node of cluster.nodes) {
+    if (!node.isRunning) node.resume();
+    await node.command('FLUSHALL');
+  }
 });
 
 /** Returns the settings of a server on the cluster. */
@@ -52,9 +52,7 @@ async function start(
     untilHealthy,
     env: { ...onCluster(), ...env },
   });
-  closers.push(() => server.stop());
   const client = new RlsClient(server.grpcPort);
-  closers.push(() => client.close());
   return { server, client };
 }
 
@@ -97,10 +95,6 @@ describe('two workers', () => {
       return nodes.length === 6 && nodes.every(({ up }) => up);
     }),
   );
-  afterAll(async () => {
-    client.close();
-    await server.stop();
-  });
 
   test('operators view and change the buckets of every node, through either worker', async () => {
     for (const tenant of TENANTS) expect(await left(client, 10, tenant)).toEqual([30]);
@@ -127,7 +121,6 @@ describe('two workers', () => {
     expect(shown).toEqual(SHARDED.map(() => [10, 0.25]));
     const [dead, ...others] = cluster.nodes as [ClusterNode, ClusterNode, ClusterNode];
     dead.pause();
-    closers.push(() => dead.resume());
     const up = (node: ClusterNode): Promise<number> =>
       metric(server, `weir_redis_node_up{redis="main",node="${node.address}"}`);
     await waitFor('the loss', async () => {
@@ -183,7 +176,6 @@ describe('a second Redis', () => {
 
   test('a cluster next to a single Redis', async () => {
     const single: RedisServer = await startRedis();
-    closers.push(() => single.stop());
     const { server, client } = await start({
       ...{ REDIS_TYPE: 'single', REDIS_URL: `127.0.0.1:${single.port}` },
       ...{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'CLUSTER', REDIS_PERSECOND_URL: cluster.url },
@@ -205,9 +197,6 @@ describe('a second Redis', () => {
 
 test('weir starts without any node, and decides once the nodes are available', async () => {
   for (const node of cluster.nodes) node.pause();
-  closers.push(() => {
-    for (const node of cluster.nodes) node.resume();
-  });
   const { server, client } = await start({}, false);
   await waitFor('the log', () =>
     server.log().some(({ msg }) => String(msg).includes('no node of the Redis Cluster answers')),

@@ -85,8 +85,6 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: ${FULL}, 
     client = new RlsClient(weir.grpcPort);
   });
   afterAll(async () => {
-    client?.close();
-    await weir?.stop();
     await setup?.stop();
   });
 

@@ -4,7 +4,7 @@
  */
 import { cpSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { CODE } from '../../../src/codec/messages.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
@@ -49,10 +49,6 @@ let redis: RedisServer;
 beforeAll(async () => {
   redis = await startRedis();
 });
-afterAll(async () => {
-  await redis.stop();
-  root.remove();
-});
 
 let server: RatelimitServer | undefined;
 afterEach(async () => {
@@ -68,11 +64,7 @@ function here(variables: Readonly<Record<string, string>>, data: string): Record
 
 async function codeOf(domain: string, ...entries: string[]): Promise<number | undefined> {
   const client = new RlsClient(server?.grpcPort ?? 0);
-  try {
-    return (await client.ask(domain, [descriptor(entries)])).response?.overallCode;
-  } finally {
-    client.close();
-  }
+  return (await client.ask(domain, [descriptor(entries)])).response?.overallCode;
 }
 
 describe('docker-compose.yaml', () => {

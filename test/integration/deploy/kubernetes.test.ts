@@ -183,24 +183,20 @@ describe('redis.yaml', () => {
     const redis = startProcess(shell, [flag, script.replace('redis-server -', here)], {
       env: { REDISCLI_AUTH: 'swordfish' },
     });
-    try {
-      await waitFor('Redis', async () => {
-        if (!redis.isRunning()) throw new Error(redis.lines().join('\n'));
-        return (await acceptsConnections(port)) || undefined;
-      });
-      const ask = (password?: string) =>
-        redisCommand({ port, ...(password !== undefined && { password }) }, 'PING');
-      await expect(ask()).rejects.toThrow('NOAUTH');
-      expect(await ask('swordfish')).toBe('PONG');
-      expect(
-        await redisCommand({ port, password: 'swordfish' }, 'CONFIG', 'GET', 'maxmemory-policy'),
-      ).toEqual(['maxmemory-policy', 'noeviction']);
-      expect(readFileSync(`/proc/${redis.pid}/cmdline`, 'utf8')).not.toContain('swordfish');
-      expect(container.readinessProbe.exec.command.slice(0, 2)).toEqual(['sh', '-c']);
-    } finally {
-      await redis.stop();
-      folder.remove();
-    }
+    await waitFor('Redis', async () => {
+      if (!redis.isRunning()) throw new Error(redis.lines().join('\n'));
+      return (await acceptsConnections(port)) || undefined;
+    });
+    const ask = (password?: string) =>
+      redisCommand({ port, ...(password !== undefined && { password }) }, 'PING');
+    await expect(ask()).rejects.toThrow('NOAUTH');
+    expect(await ask('swordfish')).toBe('PONG');
+    expect(await redisCommand({ port, password: 'swordfish' }, 'CONFIG', 'GET', 'maxmemory-policy')).toEqual([
+      'maxmemory-policy',
+      'noeviction',
+    ]);
+    expect(readFileSync(`/proc/${redis.pid}/cmdline`, 'utf8')).not.toContain('swordfish');
+    expect(container.readinessProbe.exec.command.slice(0, 2)).toEqual(['sh', '-c']);
   });
 
   test('only weir reaches Redis, which reaches nothing', () => {

@@ -1,7 +1,7 @@
 /* Tests docs/migrate.md: its commands run, and the things that it names exist. */
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { INERT_SETTINGS } from '../../../src/server/settings/inert-settings.js';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
@@ -39,7 +39,6 @@ function fenced(text: string, language: string): string[] {
 describe('commands', () => {
   const root = new TempDir();
   const bin = copyImagePrograms(root.path);
-  afterAll(() => root.remove());
 
   // The installation before the switch.
   const after = readFileSync(join(repositoryRoot, 'deploy/from-ratelimit/docker-compose.yaml'), 'utf8');

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { cpuMicros } from '../../bench/cpu.js';
 import { runToEnd } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
@@ -40,10 +40,6 @@ interface Packed {
 
 const home = new TempDir();
 const other = new TempDir();
-afterAll(() => {
-  home.remove();
-  other.remove();
-});
 
 /** Returns the paths of files below a folder of the repository whose names end with `ending`. */
 function filesIn(folder: string, ending: string): string[] {

@@ -94,8 +94,6 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: 100, fill
     client = new RlsClient(weir.grpcPort);
   });
   afterAll(async () => {
-    client?.close();
-    await weir?.stop();
     await setup?.stop();
   });
 

@@ -1,8 +1,8 @@
 /* Tests the full text that commands print for wrong arguments, files and servers. */
-import { afterAll, describe } from '@jest/globals';
+import { describe } from '@jest/globals';
 import { freePorts } from '../../support/process/free-port.js';
 import { type TlsFiles, tlsSettings, writeTlsFiles } from '../../support/tls/tls-files.js';
-import { startWeir, type WeirServer } from '../../support/weir/weir.js';
+import { startWeir } from '../../support/weir/weir.js';
 import { CUSTOMER, LIMIT, type Mistake, testMistakes } from './table.js';
 
 interface BadCommand {
@@ -282,11 +282,6 @@ const asMistake = ({ command, code, prints }: BadCommand): Mistake => ({
 });
 
 let pem: TlsFiles | undefined;
-let servers: readonly WeirServer[] = [];
-afterAll(async () => {
-  await Promise.all(servers.map((server) => server.stop()));
-  pem?.remove();
-});
 
 /** Starts servers in clear text and with TLS, and reserves a port without a server. */
 async function prepare(): Promise<Readonly<Record<string, string>>> {
@@ -295,7 +290,6 @@ async function prepare(): Promise<Readonly<Record<string, string>>> {
     startWeir({ policy: POLICY }),
     startWeir({ policy: POLICY, env: tlsSettings(pem) }),
   ]);
-  servers = [clear, tls];
   const [nobody] = await freePorts(1);
   return {
     '<nobody>': String(nobody),

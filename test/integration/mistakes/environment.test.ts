@@ -8,7 +8,7 @@ import { RlsClient } from '../../support/grpc/rls-client.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import { startRedis } from '../../support/redis/redis-server.js';
 import { SingleRedisStore } from '../../support/redis/single-stores.js';
 import { type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
 import { settingsOf } from '../../support/weir/settings.js';
@@ -18,7 +18,6 @@ import { CUSTOMER, LIMIT } from './table.js';
 describe('Redis', () => {
   let pem: TlsFiles;
   let http: Server;
-  let servers: Readonly<Record<string, RedisServer>> = {};
   let ports: Readonly<Record<string, number>> = {};
   let store: SingleRedisStore | undefined;
 
@@ -27,7 +26,7 @@ describe('Redis', () => {
     http = createServer().listen(0, '127.0.0.1');
     const [nobody = 0, tlsPort = 0] = await freePorts(2);
     const tls = ['--port', '0', '--tls-port', String(tlsPort), '--tls-auth-clients', 'no'];
-    const [plain, evicting, locked, secured] = await Promise.all([
+    const [plain, evicting, locked] = await Promise.all([
       startRedis(),
       startRedis({ args: ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'] }),
       startRedis({ args: ['--requirepass', 's3cret', '--user', 'guest', 'on', '>pw', '~*', '+ping'] }),
@@ -37,7 +36,6 @@ describe('Redis', () => {
       }),
     ]);
     const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(plain.port)] });
-    servers = { plain, evicting, locked, secured, replica };
     ports = {
       plain: plain.port,
       evicting: evicting.port,
@@ -50,9 +48,7 @@ describe('Redis', () => {
   });
   afterEach(async () => store?.close());
   afterAll(async () => {
-    await Promise.all(Object.values(servers).map((server) => server.stop()));
     http.close();
-    pem.remove();
   });
 
   test.each([
@@ -142,10 +138,6 @@ describe('Redis', () => {
 describe('weir', () => {
   const folder = new TempDir();
   const servers: WeirServer[] = [];
-  afterAll(async () => {
-    await Promise.all(servers.map((server) => server.stop()));
-    folder.remove();
-  });
 
   const start = async (...options: Parameters<typeof startWeir>): Promise<WeirServer> => {
     const server = await startWeir(...options);

@@ -210,7 +210,6 @@ const started = ({ environment, files = {}, prints }: BadSettings): Mistake => (
 let pem: TlsFiles | undefined;
 let listener: Server | undefined;
 afterAll(() => {
-  pem?.remove();
   listener?.close();
 });
 

@@ -1,11 +1,12 @@
 /* Tables of plans whose TLS handshake fails, and a hash in Redis that disappears while weir reads it. */
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
 import { RedisRows } from '../../../src/config/sources/redis-rows.js';
 import { TempDir } from '../../support/process/temp-dir.js';
+import { redisClient } from '../../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 
@@ -15,7 +16,6 @@ let dir: TempDir;
 beforeEach(() => {
   dir = new TempDir();
 });
-afterEach(() => dir.remove());
 
 const rowsOf = (address: string, answerMs = 10_000): RedisRows => new RedisRows(address, '', answerMs);
 
@@ -75,13 +75,9 @@ describe('a hash in Redis', () => {
   let address: string;
   beforeAll(async () => {
     server = await startRedis();
-    redis = new Redis(server.port, '127.0.0.1');
+    redis = redisClient(server.port);
     redis.on('error', () => {});
     address = `redis://127.0.0.1:${server.port}/plans`;
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await server.stop();
   });
 
   const fill = (): Promise<unknown> =>

@@ -1,9 +1,10 @@
 /* The log and the metrics while weir polls tables of plans. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { PlanSources } from '../../../src/config/sources/plan-sources.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
+import { redisClient } from '../../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 
 let server: RedisServer;
@@ -14,11 +15,7 @@ let nowMicros: number;
 
 beforeAll(async () => {
   server = await startRedis();
-  redis = new Redis(server.port, '127.0.0.1');
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
+  redis = redisClient(server.port);
 });
 beforeEach(async () => {
   await redis.flushall();
@@ -96,9 +93,7 @@ test('no server gets the password of another one', async () => {
     ['one', 'two'].map((word) => startRedis({ args: ['--requirepass', word] })),
   );
   const [one = 0, two = 0] = guarded.map(({ port }) => port);
-  const clients = guarded.map(
-    ({ port }, i) => new Redis(port, '127.0.0.1', { password: i === 0 ? 'one' : 'two' }),
-  );
+  const clients = guarded.map(({ port }, i) => redisClient(port, { password: i === 0 ? 'one' : 'two' }));
   const passwordFile = folder.write('passwords', 'one\n');
   const addresses = [one, two].map((port) => `redis://127.0.0.1:${port}/plans`);
   const own = new PlanSources({

@@ -1,13 +1,14 @@
 /* Tables of plans in a hash of a real Redis. */
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
 import { RedisRows } from '../../../src/config/sources/redis-rows.js';
 import { RowsThread } from '../../../src/config/sources/rows-thread.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
+import { redisClient } from '../../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 
 const NEVER = new AbortController().signal;
@@ -20,17 +21,12 @@ let dir: TempDir;
 
 beforeAll(async () => {
   server = await startRedis();
-  redis = new Redis(server.port, '127.0.0.1');
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
+  redis = redisClient(server.port);
 });
 beforeEach(() => {
   dir = new TempDir();
 });
 afterEach(async () => {
-  dir.remove();
   await redis.flushall();
 });
 
@@ -157,20 +153,15 @@ test('a missing hash, another type and a wrong login change nothing', async () =
   expect(await rows.update(NEVER)).toEqual(failed('content', 'the key is not a hash, but a string'));
   const guarded = await startRedis({ args: ['--requirepass', 'right'] });
   const address = `redis://127.0.0.1:${guarded.port}/plans`;
-  const admin = new Redis(guarded.port, '127.0.0.1', { password: 'right' });
-  try {
-    await admin.hset('plans', 'acme', 'gold');
-    expect(await rowsOf(address, dir.write('wrong', 'wrong\n')).update(NEVER)).toEqual(
-      failed('login', 'WRONGPASS'),
-    );
-    const own = rowsOf(address, dir.write('right', 'right\n'));
-    expect(await own.update(NEVER)).toBe('changed');
-    await guarded.stop();
-    expect(await own.update(NEVER)).toEqual(failed('connection', 'ECONNREFUSED'));
-  } finally {
-    admin.disconnect();
-    await guarded.stop();
-  }
+  const admin = redisClient(guarded.port, { password: 'right' });
+  await admin.hset('plans', 'acme', 'gold');
+  expect(await rowsOf(address, dir.write('wrong', 'wrong\n')).update(NEVER)).toEqual(
+    failed('login', 'WRONGPASS'),
+  );
+  const own = rowsOf(address, dir.write('right', 'right\n'));
+  expect(await own.update(NEVER)).toBe('changed');
+  await guarded.stop();
+  expect(await own.update(NEVER)).toEqual(failed('connection', 'ECONNREFUSED'));
 });
 
 test('a Redis that does not answer ends the attempt in time', async () => {
@@ -202,13 +193,9 @@ test('a password that Redis does not need, and one that it does not know', async
   const password = dir.write('password', 'secret\n');
   expect(await rowsOf(addressOf('plans'), password).update(NEVER)).toBe('changed');
   const renamed = await startRedis({ args: ['--rename-command', 'AUTH', ''] });
-  try {
-    const refused = await rowsOf(`redis://127.0.0.1:${renamed.port}/plans`, password).update(NEVER);
-    expect(refused).toEqual(failed('connection', 'unknown command'));
-    expect(JSON.stringify(refused)).not.toContain('secret');
-  } finally {
-    await renamed.stop();
-  }
+  const refused = await rowsOf(`redis://127.0.0.1:${renamed.port}/plans`, password).update(NEVER);
+  expect(refused).toEqual(failed('connection', 'unknown command'));
+  expect(JSON.stringify(refused)).not.toContain('secret');
 });
 
 test.each([

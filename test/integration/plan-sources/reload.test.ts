@@ -1,12 +1,13 @@
 /* Loads of policies whose tables are in Redis. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { FilePolicyProvider, type ReloadOutcome } from '../../../src/config/files/file-policy-provider.js';
 import { type LoadedPolicies, loadPolicies } from '../../../src/config/files/load-policies.js';
 import { PlanSources } from '../../../src/config/sources/plan-sources.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
+import { redisClient } from '../../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 
 let server: RedisServer;
@@ -17,11 +18,7 @@ let outcomes: ReloadOutcome[];
 
 beforeAll(async () => {
   server = await startRedis();
-  redis = new Redis(server.port, '127.0.0.1');
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
+  redis = redisClient(server.port);
 });
 beforeEach(async () => {
   await redis.hset('plans', 'acme', '{"calls":10}');
@@ -32,7 +29,6 @@ afterEach(async () => {
   provider?.close();
   server.resume();
   await redis.flushall();
-  dir.remove();
 });
 
 /** Returns a provider of a policy without plans. */

@@ -17,7 +17,6 @@ beforeEach(() => {
 afterEach(() => {
   opened?.provider.close();
   opened = undefined;
-  dir.remove();
 });
 
 const writePolicy = (from: string): string =>

@@ -48,13 +48,9 @@ function environment(): Record<string, string> {
 
 async function ask(domain: string, get: Answer): Promise<void> {
   const client = new RawClient(`127.0.0.1:${target?.grpcPort}`);
-  try {
-    const step: CallStep = { ask: { entries: 'a=1', hits: 0 }, domain, get };
-    const { actual, expected } = await call(client, step, get, { domain, resetOf: undefined });
-    expect(actual).toEqual(expected);
-  } finally {
-    client.close();
-  }
+  const step: CallStep = { ask: { entries: 'a=1', hits: 0 }, domain, get };
+  const { actual, expected } = await call(client, step, get, { domain, resetOf: undefined });
+  expect(actual).toEqual(expected);
 }
 
 /** A request with 0 hits leaves the bucket unchanged. */
@@ -69,9 +65,6 @@ const FILES = REFERENCE_PROGRAM === undefined ? INVALID_FILES.slice(0, 10) : INV
 beforeAll(async () => {
   redis = await startRedis();
 });
-afterAll(async () => {
-  await redis.stop();
-});
 
 describe('rejected files', () => {
   beforeAll(async () => {
@@ -83,7 +76,6 @@ describe('rejected files', () => {
   });
   afterAll(async () => {
     await target?.stop();
-    folder.remove();
   });
 
   test.each(FILES.map((file) => [file.name, file] as const))('%s', async (_name, file) => {

@@ -12,13 +12,13 @@
  *
  * Windows begin on the clock: if a window ended during a failed comparison, the case runs again with an empty Redis.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { httpRequest } from '../../support/process/http-client.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { type StatsdListener, startStatsdListener } from '../../support/statsd/statsd-listener.js';
@@ -110,7 +110,7 @@ export function describeGroup(title: string, given: GroupOptions): void {
     let client: RawClient;
 
     beforeAll(async () => {
-      const root = mkdtempSync(join(tmpdir(), 'weir-reference-'));
+      const root = new TempDir().path;
       const redis = await startRedis({ args: options.redisArgs ?? [] });
       const perSecond = options.perSecond && (await startRedis());
       surroundings = { redis, perSecond, statsd: await startStatsdListener(), root };
@@ -128,15 +128,6 @@ export function describeGroup(title: string, given: GroupOptions): void {
       } else if (REFERENCE_PROGRAM === undefined) await storeToBeUp(target);
       await options.before?.(surroundings);
       client = options.client?.(target, surroundings) ?? new RawClient(`127.0.0.1:${target.grpcPort}`);
-    });
-
-    afterAll(async () => {
-      client?.close();
-      await target?.stop();
-      await surroundings?.statsd.close();
-      await surroundings?.redis.stop();
-      await surroundings?.perSecond?.stop();
-      if (surroundings !== undefined) rmSync(surroundings.root, { recursive: true, force: true });
     });
 
     test.each(cases.map((one) => [one.name, one] as const))('%s', async (_, one) => {

@@ -1,5 +1,5 @@
 import { credentials } from '@grpc/grpc-js';
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
@@ -59,7 +59,6 @@ const tls = {
   GRPC_SERVER_TLS_KEY: folder.write('server-key.pem', server.key),
 };
 const ca = folder.write('ca.pem', authority.cert);
-afterAll(() => folder.remove());
 
 describeGroup('EXTRA_TAGS, and mutual TLS with a name', {
   env: {

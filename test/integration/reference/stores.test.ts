@@ -1,15 +1,15 @@
 import { expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+
 import { RawClient } from '../../support/grpc/grpc-client.js';
+import { redisClient } from '../../support/redis/redis-client.js';
 import { LOCAL_CACHE, NEAR_RATIO, PER_SECOND, plainDecisions, STOP_INCREMENT } from './cases/stores.js';
 import { describeGroup } from './runner.js';
 
 async function keysOf({ port }: { readonly port: number }, password = ''): Promise<string[]> {
-  const redis = new Redis(port, '127.0.0.1', { ...(password !== '' && { password }) });
+  const redis = redisClient(port, { ...(password !== '' && { password }) });
   try {
     return await redis.keys('*');
   } finally {
-    redis.disconnect();
   }
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { BucketStore, TakeItem } from '../../../src/limiter/bucket-store.js';
 import type { Rate } from '../../../src/limiter/rate.js';
@@ -10,7 +10,7 @@ import { takeItem } from '../../support/limiter/take-items.js';
 import { memoryBench, RedisBench, type TestBench, takeFrom } from '../../support/limiter/test-stores.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
-import { ClusterStores } from '../../support/redis/cluster-stores.js';
+import { openWholeCluster } from '../../support/redis/cluster-stores.js';
 
 /*
  * Rows change while requests arrive, and several replicas with different versions of the table share the buckets.
@@ -101,9 +101,8 @@ function expectRefills(found: readonly Admitted[], most: number): void {
 const sumOf = (found: readonly Admitted[]): number => found.reduce((sum, { hits }) => sum + hits, 0);
 
 /** Buckets on three masters. */
-function clusterBench(): Pick<TestBench, 'clock' | 'start' | 'stop' | 'open'> {
+function clusterBench(): Pick<TestBench, 'clock' | 'start' | 'open'> {
   const clock = FakeClock.ofRedis();
-  const stores = new ClusterStores();
   let cluster: RedisCluster | undefined;
   return {
     clock,
@@ -112,11 +111,7 @@ function clusterBench(): Pick<TestBench, 'clock' | 'start' | 'stop' | 'open'> {
     },
     open: async () => {
       const { url } = cluster as RedisCluster;
-      return (await stores.open(url, { clock: () => clock.wallMicros() })).store;
-    },
-    stop: async () => {
-      await stores.close();
-      await cluster?.stop();
+      return (await openWholeCluster(url, { clock: () => clock.wallMicros() })).store;
     },
   };
 }
@@ -131,7 +126,6 @@ describe.each([
     await bench.start();
     servers = name === 'memory' ? [await bench.open()] : [await bench.open(), await bench.open()];
   });
-  afterAll(() => bench.stop());
 
   const numbers = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 2, maxLength: 4 });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, test } from '@jest/globals';
+import { beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { Refusal } from '../../../src/service/refusal.js';
@@ -140,7 +140,6 @@ describe.each([
     const policy = policyWith(CONCURRENCY, 'c', 'removed');
     replicas = [first, second].map((store) => new Decider(policy, { store }));
   });
-  afterAll(() => bench.stop());
 
   test.each([
     ['slots', CONCURRENCY],

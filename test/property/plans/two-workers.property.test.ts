@@ -3,7 +3,7 @@
  * in Redis, and together never allow more than the largest limit in effect.
  */
 import { renameSync } from 'node:fs';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { CODE } from '../../../src/codec/messages.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
@@ -66,12 +66,6 @@ beforeAll(async () => {
     await client.ask('d', [descriptor(['tenant=other', 'window=x'])]);
     clients.push(client);
   }
-});
-afterAll(async () => {
-  for (const client of clients ?? []) client.close();
-  await server?.stop();
-  await redis?.stop();
-  folder?.remove();
 });
 
 /** Replaces the table at once. */

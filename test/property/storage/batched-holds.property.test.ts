@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import { beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { StorageError, type TakeItem, type TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
@@ -145,7 +145,6 @@ async function removeExpired(memory: MemoryStore): Promise<void> {
 
 describe.each(redisBenches())('several requests with holds in a call to $name', (bench) => {
   beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
 
   test('have the outcomes of memory and of a model, in the order of the requests', async () => {
     const { clock } = bench;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
@@ -89,7 +89,6 @@ function itemOf(
 describe('two runs of the same requests on one Redis, one of them with a deny cache', () => {
   const bench = new RedisBench('redis-server');
   beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
 
   test.each([true, false])(
     'have the same decisions (windows count denied hits: %s)',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import { beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
   type BucketStore,
@@ -151,7 +151,6 @@ const benches: readonly TestBench[] = [...redisBenches(), new ClusterBench('redi
 
 describe.each(benches)('holds on $name', (bench) => {
   beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
 
   test('have the outcomes of memory and of a model, over all interleavings', async () => {
     const store = await bench.open();

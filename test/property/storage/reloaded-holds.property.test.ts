@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
   type BucketStore,
@@ -79,7 +79,6 @@ async function takeFrom(store: BucketStore, items: readonly TakeItem[]): Promise
 
 describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload on $name', (bench) => {
   beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
 
   test.each([
     { frees: false, isOldest: false },

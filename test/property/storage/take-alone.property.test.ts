@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, test } from '@jest/globals';
+import { beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
@@ -105,7 +105,6 @@ describe('take.lua', () => {
   const bench = new RedisBench('redis-server');
   let run = 0;
   beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
 
   const contents = (name: string): Promise<string | null> =>
     bench.redis.get(redisKey(takeItem(name, HUNDRED))).catch(() => 'a list');

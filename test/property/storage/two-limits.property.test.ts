@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, test } from '@jest/globals';
+import { beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../../src/limiter/fixed-window.js';
@@ -176,7 +176,6 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('two l
     const first = await bench.open();
     servers = [first, bench.name === 'memory' ? first : await bench.open()];
   });
-  afterAll(() => bench.stop());
 
   test('that refill equally allow at most the larger one over any period', async () => {
     await fc.assert(

@@ -1,20 +1,19 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { closeLater } from '../../support/process/close-later.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 import type { AttackOrder, AttackResult, Pace } from './attack.js';
 
 type Reply = 'stopped' | { readonly result: AttackResult };
 
-/**
- * An attacker in a separate thread, so that the attacker and the measurement do not delay each other. Close it after
- * use.
- */
+/** An attacker in a separate thread, so that the attacker and the measurement do not delay each other. */
 export class Attacker {
   readonly #thread = new Worker(join(repositoryRoot, 'build/test/stall/attack/attacker-thread.js'));
   #onReply: (reply: Reply) => void = () => {};
   #onError: (error: Error) => void = () => {};
 
   constructor() {
+    closeLater(this.#thread, (thread) => thread.terminate());
     this.#thread.on('message', (reply: Reply) => this.#onReply(reply));
     this.#thread.on('error', (error) => this.#onError(error as Error));
   }
@@ -36,10 +35,6 @@ export class Attacker {
     const reply = await this.#send('finish');
     if (reply === 'stopped') throw new Error('the attacker stopped twice');
     return reply.result;
-  }
-
-  async close(): Promise<void> {
-    await this.#thread.terminate();
   }
 
   #send(order: AttackOrder | 'finish'): Promise<Reply> {

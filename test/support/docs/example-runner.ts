@@ -54,21 +54,32 @@ export function unusedExamples(section: PageSection): string[] {
 export class ExampleRunner {
   readonly #host = new CommandHost(FIXED_CLOCK);
   readonly #folder = new TempDir();
-  /** Policies of each shared server, by domain. */
-  readonly #policies: Map<string, string>[] = [];
-  readonly #serverOf = new Map<PageExample, number>();
-  readonly #servers = new Map<number, Promise<WeirServer>>();
+  /** The shared servers of examples. */
+  readonly #shared = new Map<PageExample, WeirServer>();
 
-  constructor(sections: readonly PageSection[]) {
+  private constructor() {
     symlinkSync(toolPath('grpcurl'), this.#folder.join('grpcurl'));
+  }
+
+  /** Starts the servers that the examples share. */
+  static async begin(sections: readonly PageSection[]): Promise<ExampleRunner> {
+    const runner = new ExampleRunner();
+    /** The examples of each server, by domain. */
+    const servers: Map<string, PageExample>[] = [];
     for (const example of sections.flatMap(({ examples }) => examples)) {
       if (!needsServer(example) || settingsOf(example.commands[0]) !== undefined) continue;
       const domain = /^domain: (\S+)/m.exec(example.policy)?.[1] as string;
-      const free = this.#policies.findIndex((policies) => !policies.has(domain));
-      const index = free === -1 ? this.#policies.push(new Map()) - 1 : free;
-      this.#policies[index]?.set(domain, example.policy);
-      this.#serverOf.set(example, index);
+      const free = servers.find((examples) => !examples.has(domain));
+      if (free === undefined) servers.push(new Map([[domain, example]]));
+      else free.set(domain, example);
     }
+    for (const examples of servers) {
+      const folder = new TempDir();
+      for (const [domain, { policy }] of examples) folder.write(`${domain}.yaml`, policy);
+      const server = await start({ env: { CONFIG_PATH: folder.path } });
+      for (const example of examples.values()) runner.#shared.set(example, server);
+    }
+    return runner;
   }
 
   /**
@@ -79,19 +90,9 @@ export class ExampleRunner {
   async run({ examples }: PageSection): Promise<Map<PageCommand, readonly string[]>> {
     const folder = new TempDir();
     const answers = new Map<PageCommand, readonly string[]>();
-    try {
-      for (const { name, policy } of examples) folder.write(`${name}.yaml`, policy);
-      for (const example of examples) await this.#runExample(example, examples, folder, answers);
-      return answers;
-    } finally {
-      folder.remove();
-    }
-  }
-
-  async stop(): Promise<void> {
-    await this.#host.stop();
-    for (const server of this.#servers.values()) await (await server).stop();
-    this.#folder.remove();
+    for (const { name, policy } of examples) folder.write(`${name}.yaml`, policy);
+    for (const example of examples) await this.#runExample(example, examples, folder, answers);
+    return answers;
   }
 
   async #runExample(
@@ -105,7 +106,7 @@ export class ExampleRunner {
     const own = settings && (await start({ policy, env: settings }));
     const tokens = new HoldTokens();
     try {
-      const server = own ?? (await this.#shared(example));
+      const server = own ?? this.#shared.get(example);
       for (const command of settings === undefined ? commands : commands.slice(1)) {
         for (const [file, name] of command.text.matchAll(/([\w./-]+)\.ya?ml\b/g)) {
           if (!examples.some((one) => one.name === name)) folder.write(file, policy);
@@ -135,20 +136,6 @@ export class ExampleRunner {
     const PATH = [this.#folder.path, process.env['PATH']].join(delimiter);
     const options = { cwd: folder.path, bareEnvironment: true, env: { PATH } };
     return (await runToEnd('sh', ['-c', `exec 2>&1\n${ask}`], options)).stdout;
-  }
-
-  /** Returns the server that the example shares, or undefined if the example needs none. */
-  #shared(example: PageExample): Promise<WeirServer> | undefined {
-    const index = this.#serverOf.get(example);
-    if (index === undefined) return undefined;
-    let server = this.#servers.get(index);
-    if (server === undefined) {
-      for (const [domain, policy] of this.#policies[index] ?? [])
-        this.#folder.write(`${index}/${domain}.yaml`, policy);
-      server = start({ env: { CONFIG_PATH: this.#folder.join(String(index)) } });
-      this.#servers.set(index, server);
-    }
-    return server;
   }
 }
 

@@ -2,19 +2,16 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { RlsClient } from '../grpc/rls-client.js';
 import { descriptor } from '../policy/decider.js';
+import { closeLater } from '../process/close-later.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
 
 /** An upstream that reports the use of a request, and a weir with the policy of a page, for its domain `llm`. */
 export class LlmServers {
   readonly weirPort: number;
   readonly upstreamPort: number;
-  readonly #upstream: Server;
-  readonly #weir: WeirServer;
   readonly #rls: RlsClient;
 
   private constructor(upstream: Server, weir: WeirServer) {
-    this.#upstream = upstream;
-    this.#weir = weir;
     this.#rls = new RlsClient(weir.grpcPort);
     this.weirPort = weir.grpcPort;
     this.upstreamPort = (upstream.address() as AddressInfo).port;
@@ -24,6 +21,10 @@ export class LlmServers {
     const weir = await startWeir({ policy });
     const upstream = createServer(answer);
     await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+    closeLater(upstream, () => {
+      upstream.closeAllConnections();
+      upstream.close();
+    });
     return new LlmServers(upstream, weir);
   }
 
@@ -31,12 +32,5 @@ export class LlmServers {
   async leftOf(tenant: string): Promise<number | undefined> {
     const { response } = await this.#rls.ask('llm', [descriptor([`tenant=${tenant}`], { hitsAddend: 0 })]);
     return response?.statuses[0]?.limitRemaining;
-  }
-
-  async stop(): Promise<void> {
-    this.#rls.close();
-    await this.#weir.stop();
-    this.#upstream.closeAllConnections();
-    this.#upstream.close();
   }
 }

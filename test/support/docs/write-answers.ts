@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { closeAll } from '../process/close-later.js';
 import { repositoryRoot } from '../process/tools.js';
 import { ExampleRunner } from './example-runner.js';
 import { type PageCommand, pageSections, withAnswers } from './page-examples.js';
@@ -24,12 +25,12 @@ async function answerPage(page: string): Promise<void> {
     );
   });
   if (chosen.length === 0) return;
-  const runner = new ExampleRunner(chosen);
+  const runner = await ExampleRunner.begin(chosen);
   for (const section of chosen) {
     for (const [command, answer] of await runner.run(section)) answers.set(command, answer);
     console.log(`${page}: ran ${section.examples.map(({ name }) => name).join(', ')}`);
   }
-  await runner.stop();
+  await closeAll();
   writeFileSync(path, withAnswers(text, answers));
 }
 

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
 import { connect, constants } from 'node:http2';
+import { closeLater } from '../process/close-later.js';
 
 /** A request that the test may abort. */
 export interface OpenRequest {
@@ -18,7 +19,7 @@ export interface Caller {
 
 /** Sends each request on its own connection, which it closes to abort the request. */
 export function http1Caller(port: number): Caller {
-  const agent = new Agent();
+  const agent = closeLater(new Agent(), (one) => one.destroy());
   return {
     get(path, headers) {
       const outgoing = request({ host: '127.0.0.1', port, path, headers, agent });
@@ -40,6 +41,7 @@ export function http1Caller(port: number): Caller {
 /** Sends all requests on one connection, and resets the stream of a request to abort it. */
 export function http2Caller(port: number): Caller {
   const session = connect(`http://127.0.0.1:${port}`).on('error', () => {});
+  closeLater(session, () => session.destroy());
   return {
     get(path, headers) {
       const stream = session.request({ ':path': path, ...headers });

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { closeLater } from '../process/close-later.js';
 import { freePorts } from '../process/free-port.js';
 import { httpRequest } from '../process/http-client.js';
 import { type Exit, runToEnd, type StartedProcess, startProcess } from '../process/processes.js';
@@ -64,7 +65,7 @@ function launch(bootstrap: string, concurrency = 2): StartedProcess {
     ...['--file-flush-interval-msec', '100'],
   ]);
   void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
-  return started;
+  return closeLater(started, () => started.stop());
 }
 
 /** Waits until Envoy is ready. Rejects with Envoy's output if it exits, or after a timeout. */

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { closeLater } from '../process/close-later.js';
 import { waitFor } from '../process/wait-for.js';
 
 /** A request that waits for its response from the test. */
@@ -61,7 +62,7 @@ export class ScriptedUpstream {
   static async start(): Promise<ScriptedUpstream> {
     const upstream = new ScriptedUpstream();
     await new Promise<void>((resolve) => upstream.server.listen(0, '127.0.0.1', resolve));
-    return upstream;
+    return closeLater(upstream, () => upstream.stop());
   }
 
   get port(): number {

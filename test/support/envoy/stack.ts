@@ -1,5 +1,5 @@
-import type { Server } from 'node:http';
 import { startEchoUpstream } from '../../../deploy/demo/echo-upstream.js';
+import { closeLater } from '../process/close-later.js';
 import { startRedis } from '../redis/redis-server.js';
 import { mutualTlsSettings, type TlsFiles, writeTlsFiles } from '../tls/tls-files.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
@@ -31,7 +31,6 @@ export interface Stack {
   /** Settings of weir, to start another one in its place. */
   readonly weirEnv: NodeJS.ProcessEnv;
   readonly upstreamPort: number;
-  stop(): Promise<void>;
 }
 
 /**
@@ -63,47 +62,35 @@ function mutualTls(files: TlsFiles): readonly [from: string, to: string] {
   return [cluster, `${cluster}      transport_socket: ${socket}\n`];
 }
 
-const closed = (server: Server) =>
-  new Promise<void>((resolve) => {
-    server.close(() => resolve());
+/** Starts the upstream of the demo, which echoes requests, on a free port. */
+export async function startUpstream(): Promise<Awaited<ReturnType<typeof startEchoUpstream>>> {
+  const upstream = await startEchoUpstream(0);
+  return closeLater(upstream, ({ server }) => {
     server.closeAllConnections();
+    server.close();
   });
+}
 
 /** Starts the upstream, Redis (if required), weir and Envoy, in this order. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
-  const stops: (() => Promise<unknown>)[] = [];
-  const stop = async () => {
-    for (const one of stops.splice(0).reverse()) await one();
-  };
-  try {
-    const upstream = await startEchoUpstream(0);
-    stops.push(() => closed(upstream.server));
-    const env: NodeJS.ProcessEnv = { ...options.weirEnv };
-    const changes = [...(options.changes ?? LONG_TIMEOUTS)];
-    if (options.security === 'mTLS') {
-      const files = writeTlsFiles();
-      stops.push(async () => files.remove());
-      Object.assign(env, mutualTlsSettings(files));
-      changes.push(mutualTls(files));
-    }
-    if (options.store === 'redis') {
-      const redis = await startRedis();
-      stops.push(() => redis.stop());
-      env['REDIS_URL'] = `redis://127.0.0.1:${redis.port}`;
-      env['REDIS_TIMEOUT'] ??= '10s';
-    }
-    const weir = await startWeir({ env, ...(options.policy !== undefined && { policy: options.policy }) });
-    stops.push(() => weir.stop());
-    const envoy = await startEnvoy({
-      file: options.envoyFile ?? 'deploy/envoy/envoy.yaml',
-      weirPort: weir.grpcPort,
-      upstreamPort: upstream.port,
-      changes,
-    });
-    stops.push(() => envoy.stop());
-    return { envoy, weir, weirEnv: env, upstreamPort: upstream.port, stop };
-  } catch (error) {
-    await stop();
-    throw error;
+  const upstream = await startUpstream();
+  const env: NodeJS.ProcessEnv = { ...options.weirEnv };
+  const changes = [...(options.changes ?? LONG_TIMEOUTS)];
+  if (options.security === 'mTLS') {
+    const files = writeTlsFiles();
+    Object.assign(env, mutualTlsSettings(files));
+    changes.push(mutualTls(files));
   }
+  if (options.store === 'redis') {
+    env['REDIS_URL'] = `redis://127.0.0.1:${(await startRedis()).port}`;
+    env['REDIS_TIMEOUT'] ??= '10s';
+  }
+  const weir = await startWeir({ env, ...(options.policy !== undefined && { policy: options.policy }) });
+  const envoy = await startEnvoy({
+    file: options.envoyFile ?? 'deploy/envoy/envoy.yaml',
+    weirPort: weir.grpcPort,
+    upstreamPort: upstream.port,
+    changes,
+  });
+  return { envoy, weir, weirEnv: env, upstreamPort: upstream.port };
 }

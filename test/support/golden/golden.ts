@@ -15,6 +15,7 @@ import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { RedisBench } from '../limiter/test-stores.js';
 import { Decider } from '../policy/decider.js';
+import { closeAll } from '../process/close-later.js';
 import { TempDir } from '../process/temp-dir.js';
 import { repositoryRoot } from '../process/tools.js';
 import { runCommands } from '../weir/commands.js';
@@ -117,7 +118,7 @@ async function redis(): Promise<string> {
     for (const request of REDIS_REQUESTS) await service.ask(request);
     return await contents(bench.redis);
   } finally {
-    await bench.stop();
+    await closeAll();
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js';
+import { closeLater } from '../process/close-later.js';
 
 /** Result of a call: the message, or the status. */
 export type UnaryReply =
@@ -17,7 +18,7 @@ export interface UnaryOptions {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A real gRPC client that sends and receives messages as bytes. Close it after use. */
+/** A real gRPC client that sends and receives messages as bytes. */
 export class RawClient {
   readonly #client: Client;
 
@@ -31,6 +32,7 @@ export class RawClient {
       // The test certificates contain this name. SNI does not allow an address.
       'grpc.ssl_target_name_override': 'localhost',
     });
+    closeLater(this, () => this.close());
   }
 
   /** Resolves with the result of the call; never rejects. */

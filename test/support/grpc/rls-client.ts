@@ -26,7 +26,7 @@ export interface RlsCallOptions {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A client of a running weir, with its own connection. Close it after use. */
+/** A client of a running weir, with its own connection. */
 export class RlsClient {
   readonly #client: RawClient;
 

@@ -7,6 +7,7 @@ import {
   type ServiceError,
   type StatusObject,
 } from '@grpc/grpc-js';
+import { closeLater } from '../process/close-later.js';
 
 /** Results of a call: messages, metadata and status. */
 export interface Outcome {
@@ -25,6 +26,7 @@ export class StreamClient {
 
   constructor(address: string) {
     this.#client = new Client(address, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+    closeLater(this, () => this.close());
   }
 
   unary(path: string, message: Buffer, metadata = new Metadata(), timeoutMs?: number): Promise<Outcome> {

@@ -40,11 +40,6 @@ export class ClusterBench implements TestBench {
     this.running = await startCluster({ binary: toolPath(this.tool), replicas: 1 });
   }
 
-  async stop(): Promise<void> {
-    await this.reset();
-    await this.running?.stop();
-  }
-
   open(options: TestStoreOptions = {}): Promise<SingleClusterStore> {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }

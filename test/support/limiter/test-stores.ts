@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import {
   type BucketStore,
   StorageError,
@@ -10,6 +10,7 @@ import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-addre
 import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
+import { redisClient } from '../redis/redis-client.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
 import { SingleRedisStore } from '../redis/single-stores.js';
 import { MEMORY, REDIS } from './store-options.js';
@@ -24,7 +25,6 @@ export interface TestBench {
   /** Wall and monotonic time of the stores. For Redis, the script gets the wall time. */
   readonly clock: FakeClock;
   start(): Promise<void>;
-  stop(): Promise<void>;
   /** Opens a store whose buckets are all full. For Redis, it uses the same server as earlier stores. */
   open(options?: TestStoreOptions): Promise<BucketStore>;
   /** Empties Redis and closes the stores. */
@@ -38,7 +38,6 @@ export function memoryBench(): TestBench {
     name: 'memory',
     clock,
     start: async () => {},
-    stop: async () => {},
     open: async (options = {}) => new MemoryStore({ ...MEMORY, clock, ...options }),
     reset: async () => {},
   };
@@ -82,13 +81,7 @@ export class RedisBench implements TestBench {
 
   async start(): Promise<void> {
     this.server = await startRedis({ binary: toolPath(this.tool) });
-    this.admin = new Redis(this.port, '127.0.0.1');
-  }
-
-  async stop(): Promise<void> {
-    await this.reset();
-    this.admin?.disconnect();
-    await this.server?.stop();
+    this.admin = redisClient(this.port);
   }
 
   open(options: TestStoreOptions = {}): Promise<SingleRedisStore> {

@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { loadSync, type ServiceDefinition } from '@grpc/proto-loader';
+import { closeLater } from '../process/close-later.js';
 import { repositoryRoot } from '../process/tools.js';
 
 type Attributes = Readonly<Record<string, string | number | boolean>>;
@@ -105,6 +106,7 @@ export async function startOtlpReceiver(
 ): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const receiver = { endpoint: '', behaviour, spans, messages: 0, close: async () => {} };
+  closeLater(receiver, () => receiver.close());
   const took = (bytes: Buffer): void => {
     receiver.messages++;
     if (receiver.behaviour === 'take') {

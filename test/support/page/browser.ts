@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { closeLater } from '../process/close-later.js';
 import { toolPath } from '../process/tools.js';
 
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -7,9 +8,9 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /** Widths of the page in tests, in pixels: a desktop screen and a phone. */
 export const WIDTHS = { desk: 1440, phone: 390 } as const;
 
-/** Starts a headless Chromium with a new, empty profile; `args` are further arguments. Close it after use. */
-export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
-  return chromium.launch({
+/** Starts a headless Chromium with a new, empty profile; `args` are further arguments. */
+export async function launchBrowser(args: readonly string[] = []): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath: toolPath('chromium'),
     headless: true,
     chromiumSandbox: false,
@@ -19,6 +20,7 @@ export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
       ...args,
     ],
   });
+  return closeLater(browser, () => browser.close());
 }
 
 /** Options of a page. */
@@ -52,6 +54,7 @@ export async function openPage(browser: Browser, url: string, look: PageOptions 
     locale: 'en-GB',
     timezoneId: 'Europe/Berlin',
   });
+  closeLater(context, () => context.close());
   const problems: string[] = [];
   let losses = false;
   const note = (problem: string): void => {

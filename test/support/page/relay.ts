@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import { closeLater } from '../process/close-later.js';
 import { freePorts } from '../process/free-port.js';
 
 /** Options of a relay. */
@@ -40,7 +41,7 @@ export class Relay {
     });
     const relay = new Relay(port, server, buffersAnswers);
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    return relay;
+    return closeLater(relay, () => relay.close());
   }
 
   async close(): Promise<void> {

@@ -58,11 +58,6 @@ export class PageScene {
     this.#opened = undefined;
     return problems;
   }
-
-  async end(): Promise<void> {
-    await this.browser.close();
-    await this.redis.stop();
-  }
 }
 
 /**
@@ -99,10 +94,5 @@ export class ShopServer {
   async take(entries: string): Promise<number | undefined> {
     const { response } = await this.#client.ask('shop', [descriptor(entries.split(','))]);
     return response?.overallCode;
-  }
-
-  async stop(): Promise<void> {
-    this.#client.close();
-    await this.server.stop();
   }
 }

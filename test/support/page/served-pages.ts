@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
+import { afterEach, beforeAll, expect } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { optionalToolPath } from '../process/tools.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
@@ -20,26 +20,23 @@ export interface ServedPages {
 export function servedPages(): ServedPages {
   let browser: Browser | undefined;
   let opened: WatchedPage | undefined;
-  let server: WeirServer | undefined;
+  let server: WeirServer;
   beforeAll(async () => {
     if (optionalToolPath('chromium') === undefined) return;
     browser = await launchBrowser();
   });
   afterEach(async () => {
     const problems = opened?.problems();
-    await opened?.close();
-    await server?.stop();
-    opened = server = undefined;
+    opened = undefined;
     expect(problems ?? []).toEqual([]);
   });
-  afterAll(() => browser?.close());
   return {
     async start(options) {
       server = await startWeir(options);
       return server;
     },
     async open(look = {}) {
-      opened = await openPage(browser as Browser, `http://127.0.0.1:${server?.debugPort}/`, look);
+      opened = await openPage(browser as Browser, `http://127.0.0.1:${server.debugPort}/`, look);
       await untilConnected(opened.page);
       return opened.page;
     },

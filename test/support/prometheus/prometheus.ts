@@ -1,6 +1,7 @@
+import { closeLater } from '../process/close-later.js';
 import { freePorts } from '../process/free-port.js';
 import { httpRequest } from '../process/http-client.js';
-import { type Exit, startProcess } from '../process/processes.js';
+import { startProcess } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
@@ -24,7 +25,6 @@ export interface PrometheusServer {
   readonly port: number;
   /** Resolves with the current result of a query. Rejects with Prometheus's error for an invalid query. */
   query(text: string): Promise<readonly QueriedSeries[]>;
-  stop(): Promise<Exit>;
 }
 
 interface Answer {
@@ -51,7 +51,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
     `--storage.tsdb.path=${folder.join('data')}`,
     `--web.listen-address=127.0.0.1:${port}`,
   ]);
-  void started.exited.then(() => folder.remove());
+  closeLater(started, () => started.stop());
   await waitFor('Prometheus', async () => {
     if (!started.isRunning()) return true;
     return (await httpRequest(port, '/-/ready')).status === 200 || undefined;
@@ -65,6 +65,5 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
       if (status !== 'success') throw new Error(`${text}: ${error}`);
       return data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }));
     },
-    stop: () => started.stop(),
   };
 }

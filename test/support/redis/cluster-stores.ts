@@ -17,44 +17,37 @@ export interface LoggedStore {
   outcome(item: TakeItem): Promise<TakeOutcome>;
 }
 
-/** Stores on clusters. {@link close} closes all of them. */
-export class ClusterStores {
-  private readonly opened: SingleClusterStore[] = [];
+/** Opens a store on the nodes of a cluster in `url`. */
+export function openCluster(url: string, options: Partial<ClusterStoreOptions> = {}): LoggedStore {
+  const log: string[] = [];
+  const faults: StoreFault[] = [];
+  const store = new SingleClusterStore({
+    ...REDIS,
+    address: parseClusterUrl(url),
+    log: (level, message) => log.push(`${level}: ${message}`),
+    observeFault: (fault) => faults.push(fault),
+    ...options,
+  });
+  return {
+    ...{ store, log, faults },
+    async take(...items) {
+      const result = await store.take(items, Infinity);
+      return result instanceof StorageError ? result.reason : 'decided';
+    },
+    async outcome(item) {
+      const result = await store.take([item], Infinity);
+      if (result instanceof StorageError) throw result;
+      return result[0] as TakeOutcome;
+    },
+  };
+}
 
-  /** Opens a store on the nodes in `url`. */
-  openOne(url: string, options: Partial<ClusterStoreOptions> = {}): LoggedStore {
-    const log: string[] = [];
-    const faults: StoreFault[] = [];
-    const store = new SingleClusterStore({
-      ...REDIS,
-      address: parseClusterUrl(url),
-      log: (level, message) => log.push(`${level}: ${message}`),
-      observeFault: (fault) => faults.push(fault),
-      ...options,
-    });
-    this.opened.push(store);
-    return {
-      ...{ store, log, faults },
-      async take(...items) {
-        const result = await store.take(items, Infinity);
-        return result instanceof StorageError ? result.reason : 'decided';
-      },
-      async outcome(item) {
-        const result = await store.take([item], Infinity);
-        if (result instanceof StorageError) throw result;
-        return result[0] as TakeOutcome;
-      },
-    };
-  }
-
-  /** Same as {@link openOne}, but resolves once all nodes are available. */
-  async open(url: string, options?: Partial<ClusterStoreOptions>): Promise<LoggedStore> {
-    const opened = this.openOne(url, options);
-    await waitFor('all nodes to be up', () => opened.store.isComplete);
-    return opened;
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.opened.splice(0).map((store) => store.close()));
-  }
+/** Same as {@link openCluster}, but resolves once all nodes are available. */
+export async function openWholeCluster(
+  url: string,
+  options?: Partial<ClusterStoreOptions>,
+): Promise<LoggedStore> {
+  const opened = openCluster(url, options);
+  await waitFor('all nodes to be up', () => opened.store.isComplete);
+  return opened;
 }

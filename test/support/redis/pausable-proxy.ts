@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { closeLater } from '../process/close-later.js';
 
 /** A proxy in front of a Redis that a test can pause and disconnect. */
 export interface PausableProxy {
@@ -63,7 +64,7 @@ export async function startPausableProxy(
     waiting = [];
     for (const socket of sockets) socket.destroy();
   };
-  return {
+  const proxy: PausableProxy = {
     port: (server.address() as AddressInfo).port,
     get accepted() {
       return accepted;
@@ -88,4 +89,5 @@ export async function startPausableProxy(
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+  return closeLater(proxy, () => proxy.close());
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { closeLater } from '../process/close-later.js';
 import { freePorts } from '../process/free-port.js';
 import { type Exit, type StartedProcess, startProcess } from '../process/processes.js';
 import { toolPath } from '../process/tools.js';
@@ -65,7 +66,7 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
     return started;
   };
   let server = await start();
-  return {
+  const redis: RedisServer = {
     port,
     folder,
     get pid() {
@@ -83,6 +84,7 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
       rmSync(folder, { recursive: true, force: true });
     },
   };
+  return closeLater(redis, () => redis.stop());
 }
 
 /** Writes the configuration of a Sentinel, which the Sentinel rewrites later. Returns its path. */

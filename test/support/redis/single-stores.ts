@@ -8,6 +8,7 @@ import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-o
 import type { GiveBackOptions, GiveBackStats } from '../../../src/storage/sharded/give-backs.js';
 import type { ShardMap } from '../../../src/storage/sharded/shard.js';
 import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
+import { closeLater } from '../process/close-later.js';
 
 type GiveBackListener = Partial<Pick<GiveBackOptions, 'onGiveBack'>>;
 
@@ -26,6 +27,7 @@ export class SingleRedisStore extends RedisStore implements BucketStore {
       this.everReached = true;
     });
     this.#store = storeOver(this, () => super.close(), options);
+    closeLater(this, () => this.close());
   }
 
   take(...asked: Parameters<BucketStore['take']>): ReturnType<BucketStore['take']> {
@@ -51,6 +53,7 @@ export class SingleClusterStore extends ClusterStore implements BucketStore {
       this.everReached = true;
     });
     this.#store = storeOver(this, () => super.close(), options);
+    closeLater(this, () => this.close());
   }
 
   get giveBackStats(): GiveBackStats {

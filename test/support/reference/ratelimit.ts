@@ -1,3 +1,4 @@
+import { closeLater } from '../process/close-later.js';
 import { freePorts } from '../process/free-port.js';
 import { type StartedProcess, startProcess } from '../process/processes.js';
 import { untilHealthy } from '../process/until-healthy.js';
@@ -35,6 +36,7 @@ export async function startRatelimit(
       ...env,
     },
   });
+  closeLater(started, () => started.stop());
   const server = { grpcPort, httpPort, debugPort, process: started };
   if (waits) await untilHealthy('the service', started, httpPort);
   return server;

@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { closeLater } from '../process/close-later.js';
 
 /** A collector that records what statsd or dogstatsd would receive. */
 export interface StatsCollector {
@@ -8,7 +9,6 @@ export interface StatsCollector {
   lines(): string[];
   /** Returns the sum of a counter's deltas: `name` is the text before the colon, `tags` the text after `|c`. */
   sum(name: string, tags?: string): number;
-  close(): Promise<void>;
 }
 
 /** Returns the sum over the lines `name:delta|c` with the given tags. */
@@ -22,7 +22,9 @@ function sumOf(lines: readonly string[], name: string, tags: string): number {
 }
 
 /** Listens on TCP, as statsd does. */
-export async function collectTcp(port = 0): Promise<StatsCollector & { cut(): void }> {
+export async function collectTcp(
+  port = 0,
+): Promise<StatsCollector & { cut(): void; close(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const whole: string[] = [];
   const server = createServer((socket) => {
@@ -44,16 +46,18 @@ export async function collectTcp(port = 0): Promise<StatsCollector & { cut(): vo
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      cut();
+    });
+  closeLater(server, close);
   return {
     port: (server.address() as AddressInfo).port,
     lines,
     sum: (name, tags = '') => sumOf(lines(), name, tags),
     cut,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        cut();
-      }),
+    close,
   };
 }
 
@@ -64,15 +68,12 @@ export async function collectUdp(port = 0): Promise<StatsCollector & { packets()
   await new Promise<void>((resolve) => {
     socket.bind(port, '127.0.0.1', resolve);
   });
+  closeLater(socket, () => socket.close());
   const lines = () => packets.flatMap((packet) => packet.toString().split('\n'));
   return {
     port: socket.address().port,
     lines,
     packets: () => packets,
     sum: (name, tags = '') => sumOf(lines(), name, tags),
-    close: () =>
-      new Promise((resolve) => {
-        socket.close(() => resolve());
-      }),
   };
 }

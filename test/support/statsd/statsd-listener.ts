@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
+import { closeLater } from '../process/close-later.js';
 import { freePorts } from '../process/free-port.js';
 
 /** Metrics that statsd clients sent over TCP: sums of counters, last values of gauges, and every timer value. */
@@ -12,7 +13,6 @@ export interface StatsdListener {
   names(): string[];
   /** Lines that do not have the form `name:value|type`. */
   readonly malformed: readonly string[];
-  close(): Promise<void>;
 }
 
 const LINE = /^([^:|]+):(-?[0-9.]+(?:e[+-]?[0-9]+)?)\|(c|g|ms|h)$/;
@@ -48,6 +48,10 @@ export async function startStatsdListener(): Promise<StatsdListener> {
     socket.on('close', () => sockets.delete(socket));
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  closeLater(server, () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
 
   return {
     port,
@@ -61,9 +65,5 @@ export async function startStatsdListener(): Promise<StatsdListener> {
           .sort(([a], [b]) => (a < b ? -1 : 1)),
       ),
     names: () => [...names].sort(),
-    close: () => {
-      for (const socket of sockets) socket.destroy();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
   };
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
+import { closeLater } from '../process/close-later.js';
 import { environmentOf } from '../process/processes.js';
 import { repositoryRoot } from '../process/tools.js';
 
@@ -36,6 +37,7 @@ export class CommandHost {
       env: environmentOf({ bareEnvironment: true, env }),
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
+    closeLater(this, () => this.stop());
   }
 
   /** Runs a command after the previous ones have ended. */

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Io } from '../../../src/cli/io.js';
+import { closeLater } from '../process/close-later.js';
 
 /** A received request. */
 export interface ReceivedRequest {
@@ -50,7 +51,7 @@ export async function startFakeDebugPort(): Promise<FakeDebugPort> {
         server.close(() => resolve());
       }),
   };
-  return port;
+  return closeLater(port, () => port.close());
 }
 
 /** Output of a command without a terminal. */

@@ -4,6 +4,7 @@ import type { Settings } from '../../../src/server/settings/settings-table.js';
 import { openStore } from '../../../src/server/store/open-store.js';
 import type { Store } from '../../../src/server/store/store.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
+import { closeLater } from '../process/close-later.js';
 
 /** Returns the settings of a server with these variables. Throws if a variable is invalid. */
 export function settingsOf(environment: NodeJS.ProcessEnv): Settings {
@@ -17,5 +18,5 @@ export function openStoreOf(
   environment: NodeJS.ProcessEnv,
   log = createLogger({ level: 'panic', format: 'json', colour: false }),
 ): Store {
-  return openStore(settingsOf(environment), systemClock, log);
+  return closeLater(openStore(settingsOf(environment), systemClock, log), (store) => store.close());
 }

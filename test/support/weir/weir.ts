@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { closeLater } from '../process/close-later.js';
 import { freePorts } from '../process/free-port.js';
 import { type Exit, type StartedProcess, startProcess } from '../process/processes.js';
 import { repositoryRoot } from '../process/tools.js';
@@ -82,7 +83,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
   );
   void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
   if (options.untilHealthy !== false) await untilHealthy('weir', started, httpPort);
-  return {
+  const server: WeirServer = {
     grpcPort,
     httpPort,
     debugPort,
@@ -98,4 +99,5 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
       return exit;
     },
   };
+  return closeLater(server, () => server.stop());
 }

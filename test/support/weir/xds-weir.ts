@@ -2,9 +2,10 @@ import { openXdsPolicies } from '../../../src/server/policies/xds-policies.js';
 import { RlsClient, type RlsReply } from '../grpc/rls-client.js';
 import { descriptor } from '../policy/decider.js';
 import { openPoliciesOf } from '../policy/open-policies.js';
+import { closeLater } from '../process/close-later.js';
 import { httpRequest } from '../process/http-client.js';
 import { waitFor } from '../process/wait-for.js';
-import { startXdsServer, type XdsRequest, type XdsResource, type XdsServer } from '../xds/xds-server.js';
+import type { XdsRequest, XdsResource, XdsServer } from '../xds/xds-server.js';
 import { startWeir, type WeirServer } from './weir.js';
 
 /** Returns settings for policies from the management server on `port`, with short pauses. */
@@ -23,12 +24,12 @@ function settingsOf(port: number): NodeJS.ProcessEnv {
  * Starts a weir that gets its policies from the management server on `port`, with short pauses. It may not serve yet
  * when this resolves.
  */
-function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
+export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
   return startWeir({ untilHealthy: false, env: { ...settingsOf(port), ...env } });
 }
 
 /** Follows policies in this process. By default, it does not wait for the first configuration. */
-function followPolicies(port: number, env: NodeJS.ProcessEnv = {}, stopping?: AbortSignal) {
+export async function followPolicies(port: number, env: NodeJS.ProcessEnv = {}, stopping?: AbortSignal) {
   const settings = {
     ...settingsOf(port),
     FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
@@ -36,7 +37,8 @@ function followPolicies(port: number, env: NodeJS.ProcessEnv = {}, stopping?: Ab
     CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '0',
     ...env,
   };
-  return openPoliciesOf(settings, openXdsPolicies, stopping);
+  const opened = await openPoliciesOf(settings, openXdsPolicies, stopping);
+  return closeLater(opened, ({ provider }) => provider.close());
 }
 
 export function untilServing(weir: WeirServer): Promise<boolean> {
@@ -91,36 +93,4 @@ export function untilLogged(
   message: string,
 ): Promise<Record<string, unknown>> {
   return waitFor(`the line ${message}`, () => logged(weir, message)[0]);
-}
-
-/** Servers of one test, which are stopped after it. */
-export class XdsBench {
-  readonly #opened: (() => unknown)[] = [];
-
-  async server(...options: Parameters<typeof startXdsServer>): Promise<XdsServer> {
-    const server = await startXdsServer(...options);
-    this.closes(() => server.stop());
-    return server;
-  }
-
-  async weir(...options: Parameters<typeof startXdsWeir>): Promise<WeirServer> {
-    const weir = await startXdsWeir(...options);
-    this.closes(() => weir.stop());
-    return weir;
-  }
-
-  async policies(...options: Parameters<typeof followPolicies>) {
-    const policies = await followPolicies(...options);
-    this.closes(() => policies.provider.close());
-    return policies;
-  }
-
-  closes(close: () => unknown): void {
-    this.#opened.push(close);
-  }
-
-  /** Stops everything in reverse order. */
-  async close(): Promise<void> {
-    for (const close of this.#opened.splice(0).reverse()) await close();
-  }
 }

@@ -7,6 +7,7 @@ import {
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { assetPath } from '../../../src/assets.js';
 import { STREAM_PATH } from '../../../src/config/xds/discovery.js';
+import { closeLater } from '../process/close-later.js';
 
 /** Message from the client, as proto-loader decodes it. */
 export interface AskedFor {
@@ -40,6 +41,7 @@ export class AdsServer {
   port = 0;
 
   async start(): Promise<this> {
+    closeLater(this, () => this.stop());
     this.#server.register(
       STREAM_PATH,
       (call: ServerDuplexStream<AskedFor, Buffer>) => this.#open(call),

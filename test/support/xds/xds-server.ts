@@ -1,6 +1,7 @@
-import { request } from 'node:http';
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { assetPath } from '../../../src/assets.js';
+import { closeLater } from '../process/close-later.js';
+import { httpRequest } from '../process/http-client.js';
 import { type StartedProcess, startProcess } from '../process/processes.js';
 import { toolPath } from '../process/tools.js';
 
@@ -47,6 +48,7 @@ export async function startXdsServer({ port = 0, tls }: XdsServerOptions = {}): 
     ...(tls === undefined ? [] : [`-cert=${tls.cert}`, `-key=${tls.key}`]),
     ...(tls?.clientCa === undefined ? [] : [`-client-ca=${tls.clientCa}`]),
   ]);
+  closeLater(started, () => started.stop('SIGKILL'));
   const line = await started.waitForLine(/^listening /);
   const [xdsPort = 0, controlPort = 0] = line.split(' ').slice(1).map(Number);
   return {
@@ -61,22 +63,10 @@ export async function startXdsServer({ port = 0, tls }: XdsServerOptions = {}): 
   };
 }
 
-function control(port: number, method: string, path: string, body = ''): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, path, method, agent: false }, (answer) => {
-      let text = '';
-      answer.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-      });
-      answer.once('error', reject);
-      answer.once('end', () => {
-        if (answer.statusCode === 200) resolve(text);
-        else reject(new Error(`${method} ${path}: ${answer.statusCode} ${text}`));
-      });
-    });
-    outgoing.once('error', reject);
-    outgoing.end(body);
-  });
+async function control(port: number, method: string, path: string, body = ''): Promise<string> {
+  const answer = await httpRequest(port, path, { method, body });
+  if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
+  return answer.body;
 }
 
 const definition = loadSync('ratelimit/config/ratelimit/v3/rls_conf.proto', {

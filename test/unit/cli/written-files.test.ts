@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { writeFiles } from '../../../src/cli/written-files.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
@@ -7,7 +7,6 @@ let folder: TempDir;
 beforeEach(() => {
   folder = new TempDir();
 });
-afterEach(() => folder.remove());
 
 const FILE = { path: 'policies/below/rl.yaml', content: 'domain: d\n', note: '' };
 

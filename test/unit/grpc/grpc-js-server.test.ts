@@ -1,10 +1,11 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { GrpcJsServer } from '../../../src/grpc/grpc-js-server.js';
 import type { CallInfo } from '../../../src/grpc/grpc-server.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
+import { closeLater } from '../../support/process/close-later.js';
 import { waitFor } from '../../support/process/wait-for.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -17,12 +18,6 @@ interface HeldCall {
 }
 
 describe('onReset of a call on the plain stack', () => {
-  const closers: (() => void | Promise<void>)[] = [];
-
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close();
-  });
-
   async function start(): Promise<{ cancel(): void; held: HeldCall; reply: Promise<unknown> }> {
     const held: HeldCall[] = [];
     const server = new GrpcJsServer({
@@ -38,10 +33,9 @@ describe('onReset of a call on the plain stack', () => {
       SHOULD_RATE_LIMIT_PATH,
       (_request, info) => new Promise((answer) => held.push({ info, answer })),
     );
-    closers.push(() => server.close());
+    closeLater(server, () => server.close());
     const port = await server.listen({ host: '127.0.0.1', port: 0 });
     const client = new RawClient(`127.0.0.1:${port}`);
-    closers.push(() => client.close());
     const { reply, cancel } = client.start(SHOULD_RATE_LIMIT_PATH, REQUEST);
     return { reply, cancel, held: await waitFor('the call', () => held[0]) };
   }

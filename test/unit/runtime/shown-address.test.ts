@@ -84,7 +84,6 @@ describe('no message about a policy shows the secrets of an address', () => {
         expect(shown.join('\n')).not.toContain('SECRET');
       }
     }
-    folder.remove();
   });
 
   test('a file that is an address', () => {

@@ -1,10 +1,9 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { LoginFile } from '../../../src/server/login-file.js';
 import type { RedisLogin } from '../../../src/storage/redis/connection/login.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
 const folder = new TempDir();
-afterEach(() => folder.remove());
 
 test('connections get a new login even if a new connection reads it first', async () => {
   const path = folder.write('login', 'first');

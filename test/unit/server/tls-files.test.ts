@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { StartError } from '../../../src/server/start-error.js';
 import { openDebugTlsFiles, openTlsFiles, type TlsFiles } from '../../../src/server/tls-files.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
@@ -20,7 +20,6 @@ beforeEach(() => {
     GRPC_CLIENT_TLS_CACERT: folder.write('ca.crt', authority.cert),
   };
 });
-afterEach(() => folder.remove());
 
 function open(environment: Record<string, string>): TlsFiles | undefined {
   const settings = settingsOf(environment);

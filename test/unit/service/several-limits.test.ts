@@ -200,7 +200,7 @@ describe('a list with global settings', () => {
 
 describe('a list while the store is unavailable', () => {
   const away = (first: string, second: string, more = '') => {
-    const decider = open(
+    return open(
       `
 - { name: a, token_bucket: { max_tokens: 1, fill_interval: 1h }, on_store_failure: ${first} }
 - { name: b, token_bucket: { max_tokens: 2, fill_interval: 1h }, on_store_failure: ${second}${more} }
@@ -208,7 +208,6 @@ describe('a list while the store is unavailable', () => {
       '',
       { store: new UnavailableStore() },
     );
-    return decider;
   };
 
   test('deny on one limit denies, whatever the others have', () => {

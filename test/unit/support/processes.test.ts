@@ -34,14 +34,10 @@ test('a program that does not exist returns exit code 127', async () => {
 
 test('preloading supports paths with spaces and quotes', async () => {
   const folder = new TempDir();
-  try {
-    const env = { NODE_OPTIONS: preloading(folder.write('a "b c.js', "console.log('first')")) };
-    expect(await runToEnd(node, ['-e', "console.log('then')"], { env })).toMatchObject({
-      stdout: 'first\nthen\n',
-    });
-  } finally {
-    folder.remove();
-  }
+  const env = { NODE_OPTIONS: preloading(folder.write('a "b c.js', "console.log('first')")) };
+  expect(await runToEnd(node, ['-e', "console.log('then')"], { env })).toMatchObject({
+    stdout: 'first\nthen\n',
+  });
 });
 
 test('stopAllProcesses stops every process', async () => {

@@ -4,7 +4,7 @@
  */
 import { cpSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import Ajv from 'ajv';
 import { stringify } from 'yaml';
 import { readSettings } from '../../../../src/server/settings/read-settings.js';
@@ -29,7 +29,6 @@ import { optionalToolPath, repositoryRoot, toolPath } from '../../../support/pro
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
 const folder = new TempDir();
-afterAll(() => folder.remove());
 
 let files = 0;
 /** Renders the chart with values of a test. */

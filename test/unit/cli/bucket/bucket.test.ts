@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { BucketAnswer, ShownBucket } from '../../../../src/admin/buckets/messages.js';
 import { runBucket } from '../../../../src/cli/bucket/bucket.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
@@ -17,10 +17,6 @@ beforeAll(async () => {
 afterEach(() => {
   port.asked.length = 0;
   port.answer = undefined;
-});
-afterAll(async () => {
-  folder.remove();
-  await port.close();
 });
 
 const bucket: ShownBucket = {

@@ -1,5 +1,5 @@
 /* Files of an installation: detection of formats and services, variables, and locations of policies. */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { InputError } from '../../../../src/cli/migrate/input.js';
 import { type Installation, readInstallation } from '../../../../src/cli/migrate/installation.js';
 import { locatePolicies } from '../../../../src/cli/migrate/locate-policies.js';
@@ -7,7 +7,6 @@ import { findInVariables } from '../../../../src/cli/migrate/variable-findings.j
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 const folder = new TempDir();
-afterAll(() => folder.remove());
 let cases = 0;
 
 type Texts = Readonly<Record<string, string>>;

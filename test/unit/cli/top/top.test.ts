@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { TopAnswer, TopBucket } from '../../../../src/admin/buckets/messages.js';
 import { mergeTop } from '../../../../src/cli/top/merge-top.js';
 import { findReplicas, MAX_REPLICAS, readReplicas } from '../../../../src/cli/top/replicas.js';
@@ -20,7 +20,6 @@ afterEach(() => {
     port.answer = undefined;
   }
 });
-afterAll(() => Promise.all(ports.map((port) => port.close())));
 
 function bucket(tenant: string, denied: number, used: number, more: Partial<TopBucket> = {}): TopBucket {
   const entries = [{ key: 'tenant', value: tenant }];

@@ -19,7 +19,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   provider?.close();
-  dir.remove();
 });
 
 /** Loads in this thread. */

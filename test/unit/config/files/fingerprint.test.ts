@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import {
   fileIdentity,
   fingerprintSteps,
@@ -15,7 +15,6 @@ let dir: TempDir;
 beforeEach(() => {
   dir = new TempDir();
 });
-afterEach(() => dir.remove());
 
 const TABLE = 'domain: a\nderive: [{ entry: t, from: [k], sha256_file: ../keys/table.yaml }]\n';
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, truncateSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { fileProgress } from '../../../../src/cli/load-options.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
@@ -10,7 +10,6 @@ let dir: TempDir;
 beforeEach(() => {
   dir = new TempDir();
 });
-afterEach(() => dir.remove());
 
 const DIGEST = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'; // foo
 const domainsOf = (...paths: string[]): string[] => [...loadPolicies(paths).policySet.domains.keys()];

@@ -1,5 +1,5 @@
 /* Loads of a server after a start, while the table of plans is missing or invalid. */
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { loadPolicies, type PreviousPolicies } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { exposePlans } from '../../../../src/server/metrics/plan-metrics.js';
@@ -18,7 +18,6 @@ beforeEach(() => {
   dir = new TempDir();
   dir.write('policy.yaml', POLICY);
 });
-afterEach(() => dir.remove());
 
 const load = (previous?: PreviousPolicies) =>
   loadPolicies([dir.join('policy.yaml')], { rows: new Map() }, previous);

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import {
   areSmall,
@@ -18,7 +18,6 @@ let dir: TempDir;
 beforeEach(() => {
   dir = new TempDir();
 });
-afterEach(() => dir.remove());
 
 function layout(options: Partial<RuntimeLayout> = {}): RuntimeLayout {
   const setting = 'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY';

@@ -1,7 +1,7 @@
 /** Policies in ConfigMaps: which keys are read, and the positions of errors in the manifest. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type LoadedPolicies, loadParts, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { openConfigMaps } from '../../../../src/config/manifests/config-maps.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
@@ -112,7 +112,6 @@ describe('a table of plans in the ConfigMap of its policy', () => {
     dir = new TempDir();
     dir.write('plans.csv', 'tenant,plan\nother,gold\nfile,gold\n');
   });
-  afterEach(() => dir.remove());
 
   function load(others: string, from = 'plans.csv'): LoadedPolicies {
     const file = dir.write(

@@ -1,6 +1,6 @@
 import { rmSync, symlinkSync } from 'node:fs';
 import { relative } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import {
@@ -16,7 +16,6 @@ let policies: PolicyDir;
 beforeEach(() => {
   policies = new PolicyDir();
 });
-afterEach(() => policies.dir.remove());
 
 describe('an invalid domain', () => {
   test('alone prevents a start, but not a reload', () => {

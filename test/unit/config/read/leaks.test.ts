@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { parse } from '../../../support/policy/policies.js';
@@ -51,7 +51,6 @@ describe('a key table next to an unreadable policy', () => {
   beforeEach(() => {
     dir = new TempDir();
   });
-  afterEach(() => dir.remove());
 
   test.each([`${RAW}: a\n${RAW}: b\n`, `${RAW}: { a: 1, a: 2 }\n`, `"${RAW}"x: a\n`, `*${RAW} : a\n`])(
     '%j is an error that contains no key',

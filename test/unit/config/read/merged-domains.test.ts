@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { LoadedPolicies } from '../../../../src/config/files/load-policies.js';
 import { entries } from '../../../support/policy/policies.js';
 import {
@@ -13,7 +13,6 @@ let policies: PolicyDir;
 beforeEach(() => {
   policies = new PolicyDir({ mergeDomains: true });
 });
-afterEach(() => policies.dir.remove());
 
 describe('merged domains', () => {
   const file = (rest: string): string => `domain: d\n${rest}`;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { ALL_KEYS, NODE_KEYS, ROOT_KEYS } from '../../../../src/config/read/policy-keys.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
@@ -9,7 +9,6 @@ let dir: TempDir;
 beforeEach(() => {
   dir = new TempDir();
 });
-afterEach(() => dir.remove());
 
 /** Returns a policy with a descriptor with these fields, on line 3. */
 const node = (fields: string): string => `domain: shop\ndescriptors:\n- { ${fields} }\n`;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
   inEffectOf,
   type LoadedPolicies,
@@ -39,7 +39,6 @@ beforeEach(() => {
   dir = new TempDir();
   dir.write('other.yaml', OTHER);
 });
-afterEach(() => dir.remove());
 
 function keysOf(policySet: PolicySet, domain: string, ...texts: string[]): readonly string[] {
   return policySet.domains.get(domain)?.match(entries(...texts)).keys ?? [];

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import { ThreadPolicyLoader } from '../../../../src/config/threads/policy-loader.js';
@@ -9,7 +9,6 @@ let dir: TempDir;
 beforeEach(() => {
   dir = new TempDir();
 });
-afterEach(() => dir.remove());
 
 /** Returns the comparable parts of a load. */
 function shown({ policySet, ...rest }: LoadedPolicies): unknown {

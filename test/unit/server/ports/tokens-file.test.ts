@@ -22,7 +22,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   tokens?.close();
-  folder.remove();
 });
 
 const logs = (pattern: RegExp) =>

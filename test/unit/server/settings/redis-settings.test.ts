@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { MAX_TIMER_MS } from '../../../../src/limiter/clock.js';
 import { mainRedis } from '../../../../src/server/settings/redis-settings.js';
 import { StartError } from '../../../../src/server/start-error.js';
@@ -31,7 +31,6 @@ describe('files for TLS with Redis that cannot be used', () => {
   const folder = new TempDir();
   const [cert, key] = [folder.write('cert', one.cert), folder.write('key', one.key)];
   const [otherKey, text] = [folder.write('other-key', other.key), folder.write('text', 'geheim')];
-  afterAll(() => folder.remove());
 
   test.each<[environment: Record<string, string>, line: string]>([
     [
