@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { closeAll } from '../support/process/close-later.js';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools, repositoryRoot, toolPath, variableOf } from '../support/process/tools.js';
 import { type Drift, driftLine, writeDrifts } from './drift.js';
@@ -174,10 +175,10 @@ async function runRound(
   found: Map<string, RoundCosts>,
 ): Promise<void> {
   const { transports } = options;
-  const targets = await startTargets(bench, { transports, external: undefined, checkouts });
   try {
+    const targets = await startTargets(bench, { transports, external: undefined, checkouts });
     // Alternate the order, so that no server always runs after the same other server.
-    const inTurn = round % 2 === 0 ? targets.all : targets.all.toReversed();
+    const inTurn = round % 2 === 0 ? targets : targets.toReversed();
     const printRound = (line: string) => printProgress(`round ${round + 1} of ${options.rounds}: ${line}`);
     const rows = await measureCase(bench, inTurn, { ...options, rounds: ROUNDS_PER_PROCESS }, printRound);
     for (const row of rows) {
@@ -188,7 +189,7 @@ async function runRound(
       found.set(target, rounds);
     }
   } finally {
-    await targets.stop();
+    await closeAll();
   }
 }
 

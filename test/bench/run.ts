@@ -1,3 +1,4 @@
+import { closeAll } from '../support/process/close-later.js';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools, optionalToolPath } from '../support/process/tools.js';
 import { type BenchCase, CASES, supportsExternalServer } from './load/cases.js';
@@ -39,13 +40,13 @@ async function runLoad(options: BenchOptions): Promise<Row[]> {
       console.log(`${bench.name}\n  skipped: ${missing} is not available`);
       continue;
     }
-    const targets = await startTargets(bench, targetOptions);
     try {
-      const measured = await measureCase(bench, targets.all, options, printProgress);
+      const targets = await startTargets(bench, targetOptions);
+      const measured = await measureCase(bench, targets, options, printProgress);
       rows.push(...measured);
       console.log(textRows(measured));
     } finally {
-      await targets.stop();
+      await closeAll();
     }
   }
   return rows;

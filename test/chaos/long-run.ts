@@ -1,3 +1,4 @@
+import { closeAll } from '../support/process/close-later.js';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools } from '../support/process/tools.js';
 
@@ -26,6 +27,7 @@ export async function runAndReport(
     print(`FAILED:\n  ${failures.join('\n  ')}\nTo repeat: ${repeat}`);
     process.exitCode = 1;
   } finally {
+    await closeAll();
     await stopAllProcesses();
   }
 }

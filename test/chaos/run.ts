@@ -1,5 +1,6 @@
 /* `npm run chaos`: runs all Redis faults for minutes, and prints a table. */
 import { parseArgs } from 'node:util';
+import { closeAll } from '../support/process/close-later.js';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools } from '../support/process/tools.js';
 import { print, randomSeed } from './long-run.js';
@@ -126,6 +127,7 @@ async function main(): Promise<void> {
   try {
     await runAll(options);
   } finally {
+    await closeAll();
     await stopAllProcesses();
   }
 }

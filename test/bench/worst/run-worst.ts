@@ -1,7 +1,7 @@
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { descriptor } from '../../support/policy/decider.js';
+import { closeAll } from '../../support/process/close-later.js';
 import { httpRequest } from '../../support/process/http-client.js';
-import { stopAllProcesses } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { fetchTools } from '../../support/process/tools.js';
 import { startRedis } from '../../support/redis/redis-server.js';
@@ -113,10 +113,6 @@ class WorstClient {
     );
     return Object.fromEntries([...body.matchAll(series)].map(([, why, count]) => [why, Number(count)]));
   }
-
-  close(): void {
-    this.#client.close();
-  }
 }
 
 /** Sends ordinary requests: one descriptor, whose bucket is always the same. Returns the CPU time of each. */
@@ -144,8 +140,7 @@ async function withServer(
     const redis = store === 'Redis' && { REDIS_URL: `127.0.0.1:${(await startRedis()).port}` };
     await use(await startWeir({ env: { ...env, ...redis, CONFIG_PATH: folder.path } }));
   } finally {
-    await stopAllProcesses();
-    folder.remove();
+    await closeAll();
   }
 }
 
@@ -191,7 +186,6 @@ export async function runWorst(
           printProgress(`${store}: ${one[0].name}, ${one[1].name}`);
           (measured.get(one) as Record<Store, number>)[store] = await client.measure(one);
         }
-        client.close();
       });
     }
   }

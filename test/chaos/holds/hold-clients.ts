@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Random } from '../../fuzz/random.js';
 import type { Caller } from '../../support/envoy/caller.js';
+import { closeLater } from '../../support/process/close-later.js';
 import { sleep } from '../sleep.js';
 
 /** An upstream that takes `ms` to 2 × `ms` milliseconds for a response, and counts its concurrent requests. */
@@ -24,16 +25,15 @@ export class SlowUpstream {
   static async start(ms: number, random: Random): Promise<SlowUpstream> {
     const upstream = new SlowUpstream(ms, random);
     await new Promise<void>((resolve) => upstream.server.listen(0, '127.0.0.1', resolve));
+    closeLater(upstream.server, (server) => {
+      server.closeAllConnections();
+      server.close();
+    });
     return upstream;
   }
 
   get port(): number {
     return (this.server.address() as AddressInfo).port;
-  }
-
-  async stop(): Promise<void> {
-    this.server.closeAllConnections();
-    await new Promise((resolve) => this.server.close(resolve));
   }
 }
 

@@ -1,6 +1,7 @@
 import { Random } from '../../fuzz/random.js';
 import { type Caller, http2Caller } from '../../support/envoy/caller.js';
 import { startHoldEnvoy } from '../../support/envoy/hold-envoy.js';
+import { closeLater } from '../../support/process/close-later.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { startPausableProxy } from '../../support/redis/pausable-proxy.js';
 import { startRedis } from '../../support/redis/redis-server.js';
@@ -35,16 +36,13 @@ descriptors:
     rate_limit: { concurrency: { max: ${MAX}, expires_after: ${expiresSeconds}s } }
 `;
 
-/** Starts all processes of the load. Adds functions to `stops` that stop them, in the order of their start. */
+/** Starts all processes of the load. */
 async function startTestbed(
   { kills, expiresSeconds }: { kills: boolean; expiresSeconds: number },
   upstreamPort: number,
-  stops: (() => unknown)[],
 ) {
   const redis = await startRedis({ args: kills ? ['--appendonly', 'yes', '--appendfsync', 'always'] : [] });
-  stops.push(() => redis.stop());
   const toRedis = await startPausableProxy(redis.port);
-  stops.push(() => toRedis.close());
   const start = (ports?: WeirServer) =>
     startWeir({
       policy: policy(expiresSeconds),
@@ -52,7 +50,6 @@ async function startTestbed(
       ...(ports !== undefined && { ports }),
     });
   const weirs = await Promise.all(Array.from({ length: WEIRS }, () => start()));
-  stops.push(() => Promise.all(weirs.map((weir) => weir.stop())));
   const startEnvoy = () =>
     startHoldEnvoy({
       domain: 'exports',
@@ -61,13 +58,10 @@ async function startTestbed(
       keys: ['tenant'],
     });
   const envoys = await Promise.all(Array.from({ length: ENVOYS }, startEnvoy));
-  stops.push(() => Promise.all(envoys.map((envoy) => envoy.stop())));
   const connections = (port: number) => Array.from({ length: CONNECTIONS }, () => http2Caller(port));
   const callers: Caller[] = envoys.flatMap(({ port }) => connections(port));
-  stops.push(() => callers.map((caller) => caller.close()));
-  const ledger = new HoldLedger('acme', MAX);
+  const ledger = closeLater(new HoldLedger('acme', MAX), (one) => one.close());
   await ledger.follow(redis.port);
-  stops.push(() => ledger.close());
 
   const killWeir = async () => {
     const [killed] = weirs as [WeirServer];
@@ -99,43 +93,37 @@ async function startTestbed(
  */
 export async function holdLoad({ ms, seed, kills = false, print }: HoldLoadOptions): Promise<string[]> {
   const random = new Random(seed);
-  const stops: (() => unknown)[] = [];
   const expiresSeconds = kills ? 2 : 60;
-  try {
-    const upstream = await SlowUpstream.start(kills ? 400 : 1000, random);
-    stops.push(() => upstream.stop());
-    const { callers, ledger, faults } = await startTestbed({ kills, expiresSeconds }, upstream.port, stops);
-    const clients = new HoldClients('acme', callers, random);
-    const load = clients.run(CLIENTS);
-    const parts = kills ? faults : [async () => {}];
-    for (const fault of parts) {
-      await sleep(ms / parts.length);
-      await fault();
-    }
-    if (kills) await sleep(ms / parts.length);
-    const fullShare = ledger.fullShare(Date.now() / 1000);
-    clients.stop();
-    const quietAt = Date.now() / 1000;
-    await load;
-    const { holds } = ledger;
-    const inFlight = () => holds.countAt(Date.now() / 1000);
-    await waitFor('no request in flight', () => inFlight() === 0 || undefined).catch(() => {});
-    const left = inFlight();
-    const secondsToZero = left === 0 ? Math.max(0, holds.changedAt - quietAt) : Number.POSITIVE_INFINITY;
-
-    const percent = (100 * fullShare).toFixed(1);
-    print(`${ledger.placed} holds; ${clients.summary()}`);
-    print(`in flight: at most ${holds.most} by the holds in Redis, at most ${upstream.most} at the upstream`);
-    print(`${MAX} in flight for ${percent} % of the time`);
-    print(`0 in flight ${(1000 * secondsToZero).toFixed(0)} ms after the last client left`);
-    const failures: string[] = [];
-    if (holds.most > MAX) failures.push(`${holds.most} requests were in flight`);
-    if (!kills && fullShare < LEAST_FULL_SHARE)
-      failures.push(`${MAX} requests were in flight for only ${percent} % of the time`);
-    if (secondsToZero > MOST_SECONDS_LATE + (kills ? expiresSeconds : 0))
-      failures.push(`${left} requests were in flight ${secondsToZero} s after the last client left`);
-    return failures;
-  } finally {
-    for (const stop of stops.reverse()) await stop();
+  const upstream = await SlowUpstream.start(kills ? 400 : 1000, random);
+  const { callers, ledger, faults } = await startTestbed({ kills, expiresSeconds }, upstream.port);
+  const clients = new HoldClients('acme', callers, random);
+  const load = clients.run(CLIENTS);
+  const parts = kills ? faults : [async () => {}];
+  for (const fault of parts) {
+    await sleep(ms / parts.length);
+    await fault();
   }
+  if (kills) await sleep(ms / parts.length);
+  const fullShare = ledger.fullShare(Date.now() / 1000);
+  clients.stop();
+  const quietAt = Date.now() / 1000;
+  await load;
+  const { holds } = ledger;
+  const inFlight = () => holds.countAt(Date.now() / 1000);
+  await waitFor('no request in flight', () => inFlight() === 0 || undefined).catch(() => {});
+  const left = inFlight();
+  const secondsToZero = left === 0 ? Math.max(0, holds.changedAt - quietAt) : Number.POSITIVE_INFINITY;
+
+  const percent = (100 * fullShare).toFixed(1);
+  print(`${ledger.placed} holds; ${clients.summary()}`);
+  print(`in flight: at most ${holds.most} by the holds in Redis, at most ${upstream.most} at the upstream`);
+  print(`${MAX} in flight for ${percent} % of the time`);
+  print(`0 in flight ${(1000 * secondsToZero).toFixed(0)} ms after the last client left`);
+  const failures: string[] = [];
+  if (holds.most > MAX) failures.push(`${holds.most} requests were in flight`);
+  if (!kills && fullShare < LEAST_FULL_SHARE)
+    failures.push(`${MAX} requests were in flight for only ${percent} % of the time`);
+  if (secondsToZero > MOST_SECONDS_LATE + (kills ? expiresSeconds : 0))
+    failures.push(`${left} requests were in flight ${secondsToZero} s after the last client left`);
+  return failures;
 }

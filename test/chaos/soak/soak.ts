@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { residentBytes } from '../../bench/cpu.js';
 import { Random } from '../../fuzz/random.js';
 import { delayAt, monotonicMs, recordingSettings } from '../../stall/loop-delay-log.js';
+import { closeLater } from '../../support/process/close-later.js';
 import { preloading } from '../../support/process/preload.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
@@ -38,32 +39,23 @@ export interface SoakOptions {
 /** Runs weir under load, with a fault every ten seconds. Resolves with descriptions of the failures. */
 export async function soak(options: SoakOptions): Promise<string[]> {
   const topology = await SingleTopology.start(new Random(options.seed + 1));
+  closeLater(topology, () => topology.stop());
   const delays = new TempDir();
-  const notes = new TempDir();
-  try {
-    const collections = notes.write('collections', '');
-    const recording = recordingSettings(delays.path);
-    const collecting = preloading('test/memory/collect-garbage.js');
-    const weir = await startWeir({
-      policy: SOAK_POLICY,
-      env: {
-        ...topology.env,
-        ...recording,
-        NODE_OPTIONS: `${recording['NODE_OPTIONS']} ${collecting}`,
-        WEIR_GARBAGE_FILE: collections,
-        REDIS_TIMEOUT: '300ms',
-      },
-    });
-    try {
-      return await new Soak(topology, weir, delays.path, collections, options).run();
-    } finally {
-      await weir.stop('SIGKILL');
-    }
-  } finally {
-    await topology.stop();
-    delays.remove();
-    notes.remove();
-  }
+  const collections = new TempDir().write('collections', '');
+  const recording = recordingSettings(delays.path);
+  const collecting = preloading('test/memory/collect-garbage.js');
+  const weir = await startWeir({
+    policy: SOAK_POLICY,
+    env: {
+      ...topology.env,
+      ...recording,
+      NODE_OPTIONS: `${recording['NODE_OPTIONS']} ${collecting}`,
+      WEIR_GARBAGE_FILE: collections,
+      REDIS_TIMEOUT: '300ms',
+    },
+  });
+  closeLater(weir, () => weir.stop('SIGKILL'));
+  return new Soak(topology, weir, delays.path, collections, options).run();
 }
 
 class Soak {
@@ -92,47 +84,42 @@ class Soak {
   async run(): Promise<string[]> {
     const { options, weir } = this;
     const failures: string[] = [];
-    const load = await SoakLoad.connect(weir.grpcPort);
-    try {
-      const maxRate = options.rate === undefined ? await load.measureMaxRate(MAX_RATE_MS) : undefined;
-      const rate = options.rate ?? (maxRate as number) / 2;
-      if (maxRate !== undefined) options.print(`maximum rate: ${maxRate.toFixed(0)} calls per second`);
-      options.print(`${rate.toFixed(0)} calls per second, seed ${options.seed}`);
-      load.start(rate);
-      await sleep(FIRST_CALLS_MS);
-      const filesBefore = this.openFiles();
-      const warmUpMs = Math.min(WARM_UP_MS, options.ms / 5);
-      const startMonotonicMs = monotonicMs();
-      await this.runFaults(load, warmUpMs);
-      const delayMs = delayAt(this.delays, startMonotonicMs, 0.99);
-      load.stop();
-      await waitFor(
-        'the last answers',
-        () => (load.sent === load.answers || load.failure !== undefined ? true : undefined),
-        SETTLE_TIMEOUT_MS,
-      ).catch(() => failures.push(`${load.sent - load.answers} calls were never answered`));
-      await waitFor(
-        'closed files',
-        () => (this.openFiles() <= filesBefore ? true : undefined),
-        SETTLE_TIMEOUT_MS,
-      ).catch(() =>
-        failures.push(`${filesBefore} files were open before the faults, and ${this.openFiles()} afterwards`),
-      );
-      const growth = growthOf(this.memoryBytes);
-      options.print(
-        `${load.answers} answers, ${load.skipped} calls not sent; memory from ` +
-          `${megabytes(Math.min(...this.memoryBytes))} to ${megabytes(Math.max(...this.memoryBytes))} MB, ` +
-          `${((growth - 1) * 100).toFixed(1)} % growth from the first to the last third; event loop delay ` +
-          `${delayMs.toFixed(1)} ms (p99); open files: ${filesBefore} before, ${this.openFiles()} after`,
-      );
-      if (load.failure !== undefined) failures.push(`a call failed: ${load.failure}`);
-      if (growth > MAX_GROWTH) failures.push('the memory of weir grows');
-      if (delayMs > MAX_DELAY_MS)
-        failures.push(`the event loop is delayed by ${delayMs.toFixed(1)} ms (p99)`);
-      if (!weir.process.isRunning()) failures.push('weir ended');
-    } finally {
-      load.close();
-    }
+    const load = closeLater(await SoakLoad.connect(weir.grpcPort), (one) => one.close());
+    const maxRate = options.rate === undefined ? await load.measureMaxRate(MAX_RATE_MS) : undefined;
+    const rate = options.rate ?? (maxRate as number) / 2;
+    if (maxRate !== undefined) options.print(`maximum rate: ${maxRate.toFixed(0)} calls per second`);
+    options.print(`${rate.toFixed(0)} calls per second, seed ${options.seed}`);
+    load.start(rate);
+    await sleep(FIRST_CALLS_MS);
+    const filesBefore = this.openFiles();
+    const warmUpMs = Math.min(WARM_UP_MS, options.ms / 5);
+    const startMonotonicMs = monotonicMs();
+    await this.runFaults(load, warmUpMs);
+    const delayMs = delayAt(this.delays, startMonotonicMs, 0.99);
+    load.stop();
+    await waitFor(
+      'the last answers',
+      () => (load.sent === load.answers || load.failure !== undefined ? true : undefined),
+      SETTLE_TIMEOUT_MS,
+    ).catch(() => failures.push(`${load.sent - load.answers} calls were never answered`));
+    await waitFor(
+      'closed files',
+      () => (this.openFiles() <= filesBefore ? true : undefined),
+      SETTLE_TIMEOUT_MS,
+    ).catch(() =>
+      failures.push(`${filesBefore} files were open before the faults, and ${this.openFiles()} afterwards`),
+    );
+    const growth = growthOf(this.memoryBytes);
+    options.print(
+      `${load.answers} answers, ${load.skipped} calls not sent; memory from ` +
+        `${megabytes(Math.min(...this.memoryBytes))} to ${megabytes(Math.max(...this.memoryBytes))} MB, ` +
+        `${((growth - 1) * 100).toFixed(1)} % growth from the first to the last third; event loop delay ` +
+        `${delayMs.toFixed(1)} ms (p99); open files: ${filesBefore} before, ${this.openFiles()} after`,
+    );
+    if (load.failure !== undefined) failures.push(`a call failed: ${load.failure}`);
+    if (growth > MAX_GROWTH) failures.push('the memory of weir grows');
+    if (delayMs > MAX_DELAY_MS) failures.push(`the event loop is delayed by ${delayMs.toFixed(1)} ms (p99)`);
+    if (!weir.process.isRunning()) failures.push('weir ended');
     return failures;
   }
 

@@ -3,7 +3,7 @@
  * The output of /metrics in both states becomes a test series of promtool, as if Prometheus had scraped it every
  * minute. The good state, in which nothing fires, lasts 40 minutes, and the bad state lasts 45.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { runToEnd } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { optionalToolPath, toolPath } from '../../support/process/tools.js';
@@ -41,9 +41,8 @@ test('every alert has a scenario', () => {
     expect({ code, output: stdout + stderr }).toMatchObject({ code: 0 });
   });
 
-  describe.each(scenes)('$name', ({ open, close, scenarios }) => {
+  describe.each(scenes)('$name', ({ open, scenarios }) => {
     beforeAll(open);
-    afterAll(close);
 
     test.each(scenarios)('$name: $fires', async ({ name, fires, observe }) => {
       const one: RuleTest = { name, fires, observation: await observe() };

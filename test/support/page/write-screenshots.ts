@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { RlsClient } from '../grpc/rls-client.js';
+import { closeAll } from '../process/close-later.js';
 import { preloading } from '../process/preload.js';
-import { stopAllProcesses } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
 import { repositoryRoot } from '../process/tools.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
@@ -62,7 +62,7 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   },
 };
 
-async function start(from: number): Promise<{ readonly server: WeirServer; readonly policies: TempDir }> {
+async function start(from: number): Promise<WeirServer> {
   const policies = new TempDir();
   for (const [name, text] of Object.entries(shopPolicies())) policies.write(name, text);
   const server = await startWeir({
@@ -73,7 +73,7 @@ async function start(from: number): Promise<{ readonly server: WeirServer; reado
       WEIR_QUICK_CLOCK_FROM: String(from),
     },
   });
-  return { server, policies };
+  return server;
 }
 
 /** Generates the shop's traffic until `isOver` returns true. */
@@ -120,7 +120,7 @@ async function main(folder: string): Promise<void> {
   mkdirSync(IMAGES, { recursive: true });
   const browser = await launchBrowser();
   const from = Date.now();
-  const { server, policies } = await start(from);
+  const server = await start(from);
   let isOver = false;
   try {
     const asked = traffic(server, from, () => isOver);
@@ -135,9 +135,7 @@ async function main(folder: string): Promise<void> {
     console.log(`all screenshots: ${folder}`);
   } finally {
     isOver = true;
-    await browser.close();
-    await stopAllProcesses();
-    policies.remove();
+    await closeAll();
   }
 }
 

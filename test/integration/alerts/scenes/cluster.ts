@@ -4,13 +4,12 @@ import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js'
 import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { type RedisCluster, startCluster } from '../../../support/redis/cluster.js';
 import { startWeir } from '../../../support/weir/weir.js';
-import { CALM, type Scene, Started, Watched } from './scene.js';
+import { CALM, type Scene, Watched } from './scene.js';
 
 const POLICY = `domain: d\n${CALM}`;
 
 export function clusterScene(): Scene {
   let cluster: RedisCluster;
-  const started = new Started();
   let weir: Watched;
   let good: SnapshotPair;
   /** Makes calls to buckets on all masters. */
@@ -21,16 +20,13 @@ export function clusterScene(): Scene {
     name: 'a Redis Cluster',
     async open() {
       cluster = await startCluster();
-      started.endsWith(() => cluster.stop());
       const env = { REDIS_TYPE: 'CLUSTER', REDIS_URL: cluster.url };
       weir = new Watched(await startWeir({ policy: POLICY, env }));
-      started.endsWith(() => weir.close());
       good = await waitFor('every node to be up', async () => {
         const pair = await weir.around(everybody);
         return sumOf(pair[0]['weir-0'] as Scrape, 'weir_redis_node_up') === 3 ? pair : undefined;
       });
     },
-    close: () => started.close(),
     scenarios: [
       {
         name: 'one master of three that is dead',

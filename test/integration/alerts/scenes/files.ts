@@ -9,11 +9,10 @@ import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js'
 import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { type RedisServer, startRedis } from '../../../support/redis/redis-server.js';
 import { startWeir } from '../../../support/weir/weir.js';
-import { beside, CALM, changed, renamed, type Scene, Started, Watched } from './scene.js';
+import { beside, CALM, changed, renamed, type Scene, Watched } from './scene.js';
 
 export function filesScene(): Scene {
   const folder = new TempDir();
-  const started = new Started();
   let weir: Watched;
   let collector: OtlpReceiver;
   let redis: RedisServer;
@@ -31,13 +30,10 @@ export function filesScene(): Scene {
   return {
     name: 'files and receivers',
     async open() {
-      started.endsWith(() => folder.remove());
       collector = await startOtlpReceiver('http');
-      started.endsWith(() => collector.close());
       folder.write('policies/d.yaml', `domain: d\n${CALM}`);
       folder.write('policies/shop.yaml', 'domain: shop\ndescripters: []\n');
       redis = await startRedis();
-      started.endsWith(() => redis.stop());
       folder.write(
         'policies/plans.yaml',
         `domain: plans\nplans: { by: tenant, from: "redis://127.0.0.1:${redis.port}/plans" }\n` +
@@ -50,7 +46,6 @@ export function filesScene(): Scene {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
       };
       weir = new Watched(await startWeir({ env }));
-      started.endsWith(() => weir.close());
       atStart = await usual();
       folder.write('policies/shop.yaml', `domain: shop\n${CALM}`);
       await waitFor('the reload', async () => {
@@ -59,7 +54,6 @@ export function filesScene(): Scene {
       });
       good = await usual();
     },
-    close: () => started.close(),
     scenarios: [
       {
         name: 'a domain that was bad at the start',
@@ -104,11 +98,7 @@ export function filesScene(): Scene {
             STATS_FLUSH_INTERVAL: '50ms',
           };
           const other = new Watched(await startWeir({ env: { ...env, ...policies } }));
-          try {
-            return { good, bad: await untilGrown(other, 'weir_stats_dropped_total', 'sink="dogstatsd"') };
-          } finally {
-            await other.close();
-          }
+          return { good, bad: await untilGrown(other, 'weir_stats_dropped_total', 'sink="dogstatsd"') };
         },
       },
     ],

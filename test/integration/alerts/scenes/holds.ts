@@ -2,7 +2,7 @@
 import { descriptor } from '../../../support/policy/decider.js';
 import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { startWeir } from '../../../support/weir/weir.js';
-import { CALM, type Scene, Started, Watched } from './scene.js';
+import { CALM, type Scene, Watched } from './scene.js';
 
 const POLICY = `domain: d
 ${CALM}  - { key: stream, rate_limit: { concurrency: { max: 1000000, expires_after: 1m } } }
@@ -16,7 +16,6 @@ const ENV = { MEMORY_MAX_BYTES: '1000000' };
 const REQUESTS = 20;
 
 export function holdsScene(): Scene {
-  const started = new Started();
   let weir: Watched;
   let good: SnapshotPair;
   /** Starts a request, and returns its hold token. */
@@ -36,10 +35,8 @@ export function holdsScene(): Scene {
     name: 'holds in memory',
     async open() {
       weir = new Watched(await startWeir({ policy: POLICY, env: ENV }));
-      started.endsWith(() => weir.close());
       good = await usualAnd(8, async () => {});
     },
-    close: () => started.close(),
     scenarios: [
       {
         name: 'requests whose ends get lost',

@@ -5,7 +5,7 @@ import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
 import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { startWeir } from '../../../support/weir/weir.js';
-import { beside, changed, gone, renamed, type Scene, Started, Watched } from './scene.js';
+import { beside, changed, gone, renamed, type Scene, Watched } from './scene.js';
 
 const POLICY = `domain: d
 descriptors:
@@ -27,7 +27,6 @@ const BLOCKED_MS = 300;
 const lag = ({ values }: Scrape): number => values.get('nodejs_eventloop_lag_p99_seconds') ?? Number.NaN;
 
 export function memoryScene(): Scene {
-  const started = new Started();
   let weir: Watched;
   let good: SnapshotPair;
   const usualAnd = (more: () => Promise<unknown>): Promise<SnapshotPair> =>
@@ -55,10 +54,8 @@ export function memoryScene(): Scene {
     async open() {
       // The last scenario but one needs a weir whose output is not read.
       weir = new Watched(await startWeir({ policy: POLICY, env: ENV, readsOutput: false }));
-      started.endsWith(() => weir.close());
       good = await usualAnd(async () => {});
     },
-    close: () => started.close(),
     scenarios: [
       {
         name: 'callers send requests without a domain',

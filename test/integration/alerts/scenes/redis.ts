@@ -6,7 +6,7 @@ import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { redisCommand } from '../../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../../support/redis/redis-server.js';
 import { startWeir } from '../../../support/weir/weir.js';
-import { beside, renamed, type Scene, Started, Watched } from './scene.js';
+import { beside, renamed, type Scene, Watched } from './scene.js';
 
 const POLICY = `domain: d
 descriptors:
@@ -18,7 +18,6 @@ const PAUSE_MS = 40;
 
 export function redisScene(): Scene {
   let redis: RedisServer;
-  const started = new Started();
   let weir: Watched;
   let good: SnapshotPair;
   let away: SnapshotPair;
@@ -28,7 +27,6 @@ export function redisScene(): Scene {
     name: 'buckets in Redis',
     async open() {
       redis = await startRedis();
-      started.endsWith(() => redis.stop());
       const env = {
         REDIS_URL: `127.0.0.1:${redis.port}`,
         REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: 'true',
@@ -36,7 +34,6 @@ export function redisScene(): Scene {
         DENY_CACHE_MAX_ENTRIES: '1',
       };
       weir = new Watched(await startWeir({ policy: POLICY, env }));
-      started.endsWith(() => weir.close());
       good = await waitFor('a moment in which every answer is quick', async () => {
         const pair = await weir.around(() => weir.usual());
         const late =
@@ -45,7 +42,6 @@ export function redisScene(): Scene {
         return late === 0 ? pair : undefined;
       });
     },
-    close: () => started.close(),
     scenarios: [
       {
         name: 'a Redis that is slow',

@@ -16,7 +16,6 @@ export interface Scenario {
 export interface Scene {
   readonly name: string;
   open(): Promise<void>;
-  close(): Promise<void>;
   readonly scenarios: readonly Scenario[];
 }
 
@@ -78,25 +77,6 @@ export class Watched {
   /** Makes calls that their limit allows. */
   usual(): Promise<unknown> {
     return this.ask(USUAL_CALLS, 'calm=x');
-  }
-
-  async close(): Promise<void> {
-    this.client.close();
-    await this.server.stop();
-  }
-}
-
-/** Resources that a scene has started, to be closed in reverse order, even if its start fails half-way. */
-export class Started {
-  readonly #closers: (() => unknown)[] = [];
-
-  /** Registers `close` to be called when the scene ends. */
-  endsWith(close: () => unknown): void {
-    this.#closers.push(close);
-  }
-
-  async close(): Promise<void> {
-    for (const close of this.#closers.splice(0).reverse()) await close();
   }
 }
 

@@ -5,13 +5,12 @@ import type { SnapshotPair } from '../../../support/prometheus/rule-tests.js';
 import { type RedisServer, startRedis } from '../../../support/redis/redis-server.js';
 import { startWeir } from '../../../support/weir/weir.js';
 import { untilAllServe, workersOf } from '../../../support/weir/workers.js';
-import { CALM, type Scene, Started, Watched } from './scene.js';
+import { CALM, type Scene, Watched } from './scene.js';
 
 const POLICY = `domain: d\n${CALM}`;
 
 export function workersScene(): Scene {
   let redis: RedisServer;
-  const started = new Started();
   let weir: Watched;
   let good: SnapshotPair;
   /** Sends `signal` to a worker, and waits until `metric` has counted the event and another worker serves. */
@@ -31,14 +30,11 @@ export function workersScene(): Scene {
     name: 'workers',
     async open() {
       redis = await startRedis();
-      started.endsWith(() => redis.stop());
       const env = { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2' };
       weir = new Watched(await startWeir({ policy: POLICY, env }));
-      started.endsWith(() => weir.close());
       await untilAllServe(weir.server);
       good = await weir.around(() => weir.usual());
     },
-    close: () => started.close(),
     scenarios: [
       {
         name: 'a worker that crashes',
