@@ -5,8 +5,8 @@ import { H2Connection } from '../../src/h2/connection.js';
 import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frame/frame-type.js';
 import { HeaderField } from '../../src/h2/hpack/header-field.js';
 import type { RequestHandler, ServerStream } from '../../src/h2/request-handler.js';
+import { frame } from '../support/h2/h2-frames.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
-import { frame } from '../support/h2/raw-http2.js';
 
 const ROUNDS = 20_000;
 /** Maximum growth of the heap. It varies by less, and would exceed this if 10 bytes of each stream remained. */

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http2';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { h2Limits } from '../../src/grpc/h2-transport/h2-grpc-server.js';
+import { frame, TYPE } from '../support/h2/h2-frames.js';
 import { openStream, post, prefixed, streamEnd } from '../support/h2/http2-client.js';
-import { callFrame, emptyMessageFrame, FRAME, frame } from '../support/h2/raw-http2.js';
+import { callFrame, emptyMessageFrame } from '../support/h2/raw-http2.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './grpc-server/fixture.js';
 
@@ -147,15 +148,15 @@ describe('gRPC server: what the fast stack adds', () => {
       raw.send(emptyMessageFrame(1));
       const { answer } = await fixture.untilHeld();
       const drained = server.drain(600_000);
-      const first = await raw.waitForFrame(FRAME.GOAWAY);
+      const first = await raw.waitForFrame(TYPE.GOAWAY);
       expect(first.payload.readUInt32BE(0)).toBe(0x7fffffff);
       raw.send(callFrame(3, ECHO));
       raw.send(emptyMessageFrame(3));
-      const message = await raw.waitForFrame(FRAME.DATA, 3);
+      const message = await raw.waitForFrame(TYPE.DATA, 3);
       expect(message.payload).toEqual(Buffer.alloc(5));
       raw.acknowledgePings();
       await waitFor('a GOAWAY that names it', () =>
-        raw.frames.find(({ type, payload }) => type === FRAME.GOAWAY && payload.readUInt32BE(0) === 3),
+        raw.frames.find(({ type, payload }) => type === TYPE.GOAWAY && payload.readUInt32BE(0) === 3),
       );
       answer(Buffer.alloc(0));
       await drained;
@@ -168,7 +169,7 @@ describe('gRPC server: what the fast stack adds', () => {
       raw.send(callFrame(1, HOLD));
       raw.send(emptyMessageFrame(1));
       await fixture.untilHeld();
-      raw.send(frame(FRAME.RST_STREAM, 0, 1, Buffer.of(0, 0, 0, 8)));
+      raw.send(frame(TYPE.RST_STREAM, 0, 1, Buffer.of(0, 0, 0, 8)));
       await server.drain(600_000);
     });
   });

@@ -1,6 +1,6 @@
 import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frame/frame-type.js';
+import { frame } from '../support/h2/h2-frames.js';
 import type { Pair } from '../support/h2/hpack.js';
-import { frame } from '../support/h2/raw-http2.js';
 import { HpackWriter } from './hpack-writer.js';
 import { mutate } from './mutate.js';
 import type { Random } from './random.js';

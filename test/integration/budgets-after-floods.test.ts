@@ -14,6 +14,7 @@ import {
   TYPE,
   words,
 } from '../support/h2/h2-frames.js';
+import { prefixed } from '../support/h2/http2-client.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
@@ -89,17 +90,11 @@ function incompressible(length: number): Buffer {
   );
 }
 
-function framed(message: Uint8Array, flag = 0): Buffer {
-  const prefix = Buffer.of(flag, 0, 0, 0, 0);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
-}
-
-const LARGE = framed(
+const LARGE = prefixed(
   request('d', ...Array.from({ length: 120 }, (_, at) => descriptor(['k', `${at}`.padEnd(40, 'v')]))),
 );
 /** Too long to inflate at once, and more than the first frames of a window can carry. */
-const COMPRESSED = framed(gzipSync(incompressible(50_000)), 1);
+const COMPRESSED = prefixed(gzipSync(incompressible(50_000)), true);
 
 interface Phase {
   readonly path?: string;
@@ -129,13 +124,13 @@ const PHASES: Readonly<Record<string, Phase>> = {
   'requests that take long': { body: LARGE, whole: true, seen: 'grpc_connections' },
   'health that is watched': {
     path: WATCH_PATH,
-    body: framed(Buffer.alloc(0)),
+    body: prefixed(Buffer.alloc(0)),
     whole: true,
     seen: 'grpc_buffered_bytes',
   },
   'half of a question to reflection': {
     path: REFLECTION_PATH,
-    body: framed(Buffer.alloc(3000)).subarray(0, 2000),
+    body: prefixed(Buffer.alloc(3000)).subarray(0, 2000),
     seen: 'grpc_buffered_bytes',
   },
 };

@@ -18,7 +18,8 @@ import {
   repeat,
   request,
 } from '../stall/wire.js';
-import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
+import { block, callFields, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
+import { prefixed } from '../support/h2/http2-client.js';
 import { environmentChoice } from '../support/process/environment-choice.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
@@ -40,20 +41,15 @@ const mebibytesHere = Number(environmentChoice('WEIR_TEST_CONTAINER', ['256', '5
 const CONNECTIONS = 1000;
 const ATTACK_MS = 2000;
 
-const HEAD = [
-  ...[':method: POST', ':scheme: http', `:path: ${SHOULD_RATE_LIMIT_PATH}`, ':authority: weir'],
-  ...['content-type: application/grpc', 'te: trailers'],
-];
+const HEAD = callFields(SHOULD_RATE_LIMIT_PATH);
 
 /** Returns calls whose answers are long, because they quote the request. */
 function longAnswers(): Buffer {
   const message = request('any', ...Array.from({ length: 100 }, (_, n) => descriptor(['v', `value${n}`])));
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
   const one = (id: number): Buffer =>
     Buffer.concat([
       frame(TYPE.HEADERS, END_HEADERS, id, block(...HEAD)),
-      frame(TYPE.DATA, END_STREAM, id, Buffer.concat([prefix, message])),
+      frame(TYPE.DATA, END_STREAM, id, prefixed(message)),
     ]);
   return Buffer.concat(Array.from({ length: 50 }, (_, n) => one(2 * n + 1)));
 }

@@ -1,3 +1,4 @@
+import { tableLines } from '../../src/cli/table.js';
 import type { Measurement } from './measure-case.js';
 
 /** A row of the table: a measurement with its failures. */
@@ -10,8 +11,10 @@ const HEAD = [
   ...['case (connections)', 'KB', 'core %', 'loop ms', 'by clock'],
   ...['p50', 'p99', 'p99.9', 'longest', 'without attack', 'answers', ''],
 ];
-/** Columns of text, which are aligned to the left. */
-const TEXT_COLUMNS = new Set([0, 10]);
+const COLUMNS = HEAD.map((heading, at) => ({
+  heading,
+  side: at === 0 || at >= 10 ? ('left' as const) : ('right' as const),
+}));
 
 const digits = (value: number, count = 1): string => value.toFixed(value >= 100 ? 0 : count);
 
@@ -54,11 +57,5 @@ export function rowLine(row: Row): string {
 
 /** Returns the table as text for a terminal. */
 export function textTable(rows: readonly Row[]): string {
-  const all = [HEAD, ...rows.map(cells)];
-  const widths = HEAD.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  const aligned = (cell: string, column: number): string => {
-    const width = widths[column] as number;
-    return TEXT_COLUMNS.has(column) ? cell.padEnd(width) : cell.padStart(width);
-  };
-  return all.map((row) => [...row.slice(0, -1).map(aligned), row.at(-1)].join('  ').trimEnd()).join('\n');
+  return tableLines(COLUMNS, rows.map(cells)).join('\n');
 }

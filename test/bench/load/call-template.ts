@@ -1,5 +1,7 @@
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../../src/h2/frame/frame-type.js';
+import { frame } from '../../support/h2/h2-frames.js';
+import { prefixed } from '../../support/h2/http2-client.js';
 
 /** Placeholder for the tenant in a message. Each call replaces the digits with the number of its tenant. */
 export const TENANT = 'tenant-0000000';
@@ -30,15 +32,6 @@ function literal(name: number | string, value: string): Buffer {
   return Buffer.concat([Buffer.from([...head, value.length]), Buffer.from(value)]);
 }
 
-function framed(type: number, flags: number, payload: Uint8Array): Buffer {
-  const bytes = Buffer.alloc(FRAME_HEADER_BYTES + payload.length);
-  bytes.writeUIntBE(payload.length, 0, 3);
-  bytes[3] = type;
-  bytes[4] = flags;
-  bytes.set(payload, FRAME_HEADER_BYTES);
-  return bytes;
-}
-
 /** Creates a template. `message` is an encoded RateLimitRequest, which may contain {@link TENANT}. */
 export function callTemplate(message: Uint8Array, scheme: 'http' | 'https', authority: string): CallTemplate {
   // The static table contains :method POST and :scheme.
@@ -52,11 +45,10 @@ export function callTemplate(message: Uint8Array, scheme: 'http' | 'https', auth
   ];
   // The newest entry of the dynamic table has the index 62.
   const indexed = literals.map((_, i) => 0x80 | (62 + literals.length - 1 - i));
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
-  const data = framed(FRAME_TYPE.DATA, FLAG.END_STREAM, Buffer.concat([prefix, message]));
+  const body = prefixed(message);
+  const data = frame(FRAME_TYPE.DATA, FLAG.END_STREAM, 0, body);
   const call = (block: Uint8Array) =>
-    Buffer.concat([framed(FRAME_TYPE.HEADERS, FLAG.END_HEADERS, block), data]);
+    Buffer.concat([frame(FRAME_TYPE.HEADERS, FLAG.END_HEADERS, 0, block), data]);
   const digitsFromEnd: number[] = [];
   for (let at = data.indexOf(TENANT); at >= 0; at = data.indexOf(TENANT, at + 1)) {
     digitsFromEnd.push(data.length - (at + TENANT.length - 1));
@@ -64,7 +56,7 @@ export function callTemplate(message: Uint8Array, scheme: 'http' | 'https', auth
   return {
     first: call(Buffer.concat([Buffer.from(method), ...literals])),
     later: call(Buffer.from([...method, ...indexed])),
-    dataBytes: prefix.length + message.length,
+    dataBytes: body.length,
     digitsFromEnd,
     tokenFromEnd: data.length - data.indexOf(TOKEN),
   };

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import { prefixed } from '../../support/h2/http2-client.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 import { toolPath } from '../../support/process/tools.js';
 import { endedChildrenMicros } from '../cpu.js';
 import { type LoadResult, percentiles } from './load-result.js';
@@ -22,29 +22,21 @@ export interface H2loadOptions {
   readonly rate: number | undefined;
 }
 
-/** Returns a Length-Prefixed-Message of gRPC over HTTP/2. */
-function frame(message: Uint8Array): Buffer {
-  const framed = Buffer.alloc(5 + message.length);
-  framed.writeUInt32BE(message.length, 1);
-  framed.set(message, 5);
-  return framed;
-}
-
 /** Sends the same request repeatedly with h2load, and waits for all answers. Throws an error if a request failed. */
 export async function h2load(options: H2loadOptions): Promise<LoadResult> {
   const { requests, message } = options;
   const connections = Math.min(options.connections, requests);
-  const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'));
+  const folder = new TempDir();
   try {
-    const log = join(folder, 'log');
+    const log = folder.join('log');
     const args = ['-n', String(requests), '-c', String(connections), '-m', String(options.streams)];
     args.push('--log-file', log);
     if (options.rate !== undefined) args.push('--rps', String(Math.max(1, options.rate / connections)));
     for (const header of options.headers ?? []) args.push('-H', header);
     let path = '/';
     if (message !== undefined) {
-      writeFileSync(join(folder, 'body'), frame(message));
-      args.push('-d', join(folder, 'body'), '-H', 'content-type: application/grpc', '-H', 'te: trailers');
+      writeFileSync(folder.join('body'), prefixed(message));
+      args.push('-d', folder.join('body'), '-H', 'content-type: application/grpc', '-H', 'te: trailers');
       path = SHOULD_RATE_LIMIT_PATH;
     }
     const before = endedChildrenMicros();
@@ -67,6 +59,6 @@ export async function h2load(options: H2loadOptions): Promise<LoadResult> {
       overLimit: undefined,
     };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    folder.remove();
   }
 }

@@ -1,3 +1,4 @@
+import { tableLines } from '../../../src/cli/table.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { descriptor } from '../../support/policy/decider.js';
 import { closeAll } from '../../support/process/close-later.js';
@@ -157,13 +158,14 @@ function cells(one: WorstCase, micros: Record<Store, number>, ordinary: number):
   return [one[0].name, one[1].name, ...numbers, notes.join('; ')];
 }
 
-function printRow(texts: readonly string[]): void {
-  const widths = [28, 20, 10, 10, 10, 10];
-  const padded = texts.map((text, i) =>
-    i < 2 || i > 5 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0),
-  );
-  console.log(padded.join('  ').trimEnd());
-}
+const COLUMNS = [
+  ...['request', 'policy'].map((heading) => ({ heading, side: 'left' as const })),
+  ...['memory µs', '/ ordinary', 'Redis µs', '/ ordinary'].map((heading) => ({
+    heading,
+    side: 'right' as const,
+  })),
+  { heading: '', side: 'left' as const },
+];
 
 /** `npm run bench -- worst`: prints the cost of the most expensive legal requests. Returns their number. */
 export async function runWorst(
@@ -191,7 +193,7 @@ export async function runWorst(
   }
   console.log(`CPU time of the server per request, Node ${process.version}`);
   console.log(`An ordinary request in memory takes ${ordinary.toFixed(1)} µs.`);
-  printRow(['request', 'policy', 'memory µs', '/ ordinary', 'Redis µs', '/ ordinary']);
-  for (const [one, micros] of measured) printRow(cells(one, micros, ordinary));
+  const rows = [...measured].map(([one, micros]) => cells(one, micros, ordinary));
+  console.log(tableLines(COLUMNS, rows).join('\n'));
   return cases.length;
 }

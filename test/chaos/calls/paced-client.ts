@@ -3,6 +3,7 @@ import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import type { Random } from '../../fuzz/random.js';
+import { prefixed } from '../../support/h2/http2-client.js';
 import { DOMAIN } from './buckets.js';
 
 const codec = createClientCodec();
@@ -11,10 +12,7 @@ const PREFIX_BYTES = 5;
 
 /** Returns a request as gRPC sends it. */
 export function encodeCall(descriptors: readonly Descriptor[]): Buffer {
-  const message = codec.encodeRequest({ domain: DOMAIN, descriptors, hitsAddend: 1 });
-  const prefix = Buffer.alloc(PREFIX_BYTES);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
+  return prefixed(codec.encodeRequest({ domain: DOMAIN, descriptors, hitsAddend: 1 }));
 }
 
 /** Options of a client. */

@@ -12,16 +12,16 @@
  *
  * SIGUSR2 steps the wall clock of the process to the offset from the real time in WEIR_CLOCK_OFFSET_FILE.
  */
-import { openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { openSync, readFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { isMainThread } from 'node:worker_threads';
-import { FrameScanner } from './frame-scanner.js';
+import { END_STREAM, FrameReader, PREFACE, TYPE } from '../../support/h2/h2-frames.js';
+import { threadTimes } from '../../support/process/thread-times.js';
 
 const FLUSH_MS = 100;
 const SAMPLE_MS = 5;
-const PREFACE_BYTES = 24;
 
 /** Methods of a socket that this file replaces. Node.js does not document the second. */
 interface PatchedSocket {
@@ -31,37 +31,19 @@ interface PatchedSocket {
 
 /** State of a connection, with the open calls by stream. */
 interface RecordedConnection {
-  readonly reads: FrameScanner;
-  readonly writes: FrameScanner;
+  readonly reads: FrameReader;
+  readonly writes: FrameReader;
   readonly open: Map<number, { readonly atMs: number; readonly ranMs: number; readonly waitedMs: number }>;
 }
 
 const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 /**
- * Returns a function for the times that this thread has run, and waited for a core, since its start. The times are 0 if
- * the kernel does not provide them.
- */
-function kernelTimes(): () => readonly [ranMs: number, waitedMs: number] {
-  let file: number;
-  try {
-    file = openSync('/proc/thread-self/schedstat', 'r');
-  } catch {
-    return () => [0, 0];
-  }
-  const bytes = Buffer.alloc(80);
-  return () => {
-    const [ran, waited] = bytes.toString('latin1', 0, readSync(file, bytes, 0, 80, 0)).split(' ');
-    return [Number(ran) / 1e6, Number(waited) / 1e6];
-  };
-}
-
-/**
  * Returns a function for the times that this thread has run, and was blocked by the kernel, since its start. A thread
  * is blocked if it waits for a core, or if its timers are late although it neither runs nor waits for a core.
  */
-function threadTimes(): () => readonly [ranMs: number, blockedMs: number] {
-  const times = kernelTimes();
+function blockedTimes(): () => readonly [ranMs: number, blockedMs: number] {
+  const times = threadTimes();
   let sampleMs = nowMs();
   let [sampleRanMs, sampleWaitedMs] = times();
   let stalledMs = 0;
@@ -82,9 +64,17 @@ function threadTimes(): () => readonly [ranMs: number, blockedMs: number] {
   };
 }
 
+/** Returns the streams that one direction of a connection ends in these bytes. */
+function endedStreams(reader: FrameReader, bytes: Uint8Array): number[] {
+  return reader.read(bytes).flatMap(({ type, flags, streamId }) => {
+    const isLast = (type === TYPE.DATA || type === TYPE.HEADERS) && (flags & END_STREAM) !== 0;
+    return isLast ? [streamId] : [];
+  });
+}
+
 function recordAnswers(folder: string, port: number): void {
   const file = openSync(join(folder, String(process.pid)), 'a');
-  const times = threadTimes();
+  const times = blockedTimes();
   const connections = new WeakMap<Socket, RecordedConnection | null>();
   let lines = '';
 
@@ -93,7 +83,7 @@ function recordAnswers(folder: string, port: number): void {
     if (connection !== undefined) return connection;
     connection =
       socket.localPort === port && socket.remotePort !== undefined
-        ? { reads: new FrameScanner(PREFACE_BYTES), writes: new FrameScanner(0), open: new Map() }
+        ? { reads: new FrameReader(PREFACE.length), writes: new FrameReader(), open: new Map() }
         : null;
     if (socket.localPort !== undefined) connections.set(socket, connection);
     return connection;
@@ -101,7 +91,7 @@ function recordAnswers(folder: string, port: number): void {
   const recordRead = (connection: RecordedConnection, chunk: Uint8Array): void => {
     const [ranMs, waitedMs] = times();
     const start = { atMs: nowMs(), ranMs, waitedMs };
-    connection.reads.scan(chunk, (stream) => connection.open.set(stream, start));
+    for (const stream of endedStreams(connection.reads, chunk)) connection.open.set(stream, start);
   };
   const recordWrite = (
     socket: Socket,
@@ -114,15 +104,15 @@ function recordAnswers(folder: string, port: number): void {
     const [ranMs, waitedMs] = times();
     for (const chunk of chunks) {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, 'latin1') : (chunk as Uint8Array);
-      connection.writes.scan(bytes, (stream) => {
+      for (const stream of endedStreams(connection.writes, bytes)) {
         const start = connection.open.get(stream);
-        if (start === undefined) return;
+        if (start === undefined) continue;
         connection.open.delete(stream);
         const took = (atMs - start.atMs).toFixed(2);
         const waited = (waitedMs - start.waitedMs).toFixed(2);
         const ran = (ranMs - start.ranMs).toFixed(2);
         lines += `${socket.remotePort} ${stream} ${start.atMs.toFixed(2)} ${took} ${waited} ${ran}\n`;
-      });
+      }
     }
   };
 

@@ -1,3 +1,4 @@
+import { tableLines } from '../../../src/cli/table.js';
 import { writePart } from '../../support/docs/write-part.js';
 import type { LatencySummary } from '../testbed/deadline-check.js';
 import type { TopologyName } from '../topology/topology.js';
@@ -30,6 +31,10 @@ const HEAD = [
   ...['fault', 'runs', 'effect', 'calls', 'late', 'by policy', 'undecided denials'],
   ...['excess tokens', 'lost tokens', 'recovery ms'],
 ];
+const COLUMNS = HEAD.map((heading) => ({
+  heading,
+  side: heading === 'fault' || heading === 'effect' ? ('left' as const) : ('right' as const),
+}));
 
 const count = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 0 });
 
@@ -54,15 +59,7 @@ function sorted(rows: readonly Row[]): Row[] {
 
 /** Formats the rows as a table for a terminal. */
 export function textTable(rows: readonly Row[]): string {
-  const all = [HEAD, ...sorted(rows).map(cells)];
-  const widths = HEAD.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, at) =>
-        at === 0 || at === 2 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0),
-      )
-      .join('  ');
-  return all.map(line).join('\n');
+  return tableLines(COLUMNS, sorted(rows).map(cells)).join('\n');
 }
 
 /** Writes the tables of a run to the manual. */
@@ -77,7 +74,7 @@ export function writeFaults({ node, seed, minutes, topologies }: RecordedRun): v
         `${p99Ms.toFixed(2)} ms (p99) and ${maxMs.toFixed(2)} ms (maximum).`,
       '',
       line(HEAD),
-      `|${HEAD.map((_, at) => (at === 0 || at === 2 ? '---' : '---:')).join('|')}|`,
+      `|${COLUMNS.map(({ side }) => (side === 'left' ? '---' : '---:')).join('|')}|`,
       ...sorted(rows).map((row) => line(cells(row))),
     ].join('\n');
   });

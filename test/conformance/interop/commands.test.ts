@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import { prefixed } from '../../support/h2/http2-client.js';
 import { httpRequest } from '../../support/process/http-client.js';
 import { runToEnd } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
@@ -122,9 +123,7 @@ describe.each(STACKS)('on %s', (transport) => {
     /** Posts a message. Resolves with the number of answers with status 2xx and their total size in bytes. */
     async function load(path: string, message: Uint8Array, count: number) {
       const body = folder.join('body');
-      const prefix = Buffer.alloc(5);
-      prefix.writeUInt32BE(message.length, 1);
-      writeFileSync(body, Buffer.concat([prefix, message]));
+      writeFileSync(body, prefixed(message));
       const { stdout } = await runToEnd(h2load as string, [
         ...['-n', String(count), '-c', '4', '-m', '16', '-d', body],
         ...['-H', 'content-type: application/grpc', '-H', 'te: trailers', `http://${address}${path}`],

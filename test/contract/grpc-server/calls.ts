@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
+import { frame, TYPE } from '../../support/h2/h2-frames.js';
 import { exchangeBytes, openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
-import { FRAME, frame } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD, NOW_MICROS } from './fixture.js';
 
@@ -247,8 +247,8 @@ export function describeCalls(): void {
       const { port } = await fixture.listening();
       const raw = fixture.raw(port);
       await raw.acknowledgeSettings();
-      raw.send(frame(FRAME.DATA, 0, 7, Buffer.of(1)));
-      const goaway = await raw.waitForFrame(FRAME.GOAWAY);
+      raw.send(frame(TYPE.DATA, 0, 7, Buffer.of(1)));
+      const goaway = await raw.waitForFrame(TYPE.GOAWAY);
       expect(goaway.payload.readUInt32BE(4)).not.toBe(0);
       await expectToServe(port);
     });

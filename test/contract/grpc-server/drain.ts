@@ -4,8 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { protoFiles } from '../../../src/codec/proto-files.js';
 import { Health } from '../../../src/grpc/health.js';
 import { addReflection } from '../../../src/grpc/reflection.js';
+import { TYPE } from '../../support/h2/h2-frames.js';
 import { openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
-import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.js';
+import { callFrame, emptyMessageFrame } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './fixture.js';
 
@@ -97,7 +98,7 @@ export function describeDrain(): void {
       // 6.8).
       await waitFor('a GOAWAY that names stream 1', () => {
         raw.acknowledgePings();
-        return raw.frames.find(({ type, payload }) => type === FRAME.GOAWAY && payload.readUInt32BE(0) === 1);
+        return raw.frames.find(({ type, payload }) => type === TYPE.GOAWAY && payload.readUInt32BE(0) === 1);
       });
       raw.send(callFrame(3, HOLD));
       raw.send(emptyMessageFrame(3));

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { TYPE } from '../../support/h2/h2-frames.js';
 import { post, prefixed } from '../../support/h2/http2-client.js';
-import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.js';
+import { callFrame, emptyMessageFrame } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './fixture.js';
 
@@ -29,7 +30,7 @@ export function describeKeepAlive(): void {
       raw.send(callFrame(1, HOLD));
       raw.send(emptyMessageFrame(1));
       const { info } = await fixture.untilHeld();
-      await raw.waitForFrame(FRAME.PING);
+      await raw.waitForFrame(TYPE.PING);
       await waitFor('the cut', () => raw.closed);
       await waitFor('the call to count as cancelled', () => info.cancelled());
       await fixture.expectToServe(port);

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http2';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { TYPE } from '../../support/h2/h2-frames.js';
 import { openStream, post, prefixed } from '../../support/h2/http2-client.js';
-import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.js';
+import { callFrame, emptyMessageFrame } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './fixture.js';
 
@@ -61,7 +62,7 @@ export function describeLimits(): void {
       }
       // RFC 9113 section 5.1.2 allows an error of the stream or of the connection.
       await waitFor('a refusal', () =>
-        raw.frames.find(({ type }) => type === FRAME.RST_STREAM || type === FRAME.GOAWAY),
+        raw.frames.find(({ type }) => type === TYPE.RST_STREAM || type === TYPE.GOAWAY),
       );
       expect(fixture.held.length).toBeLessThanOrEqual(2);
       await expectToServe(port);

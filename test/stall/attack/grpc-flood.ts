@@ -3,6 +3,7 @@ import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import {
   ACK,
   block,
+  callFields,
   END_HEADERS,
   END_STREAM,
   frame,
@@ -12,6 +13,7 @@ import {
   TYPE,
   words,
 } from '../../support/h2/h2-frames.js';
+import { prefixed } from '../../support/h2/http2-client.js';
 import type { GrpcAttack, Tally } from './attack.js';
 import { AttackSocket } from './attack-socket.js';
 import { H2Reader } from './h2-reader.js';
@@ -60,8 +62,7 @@ export class GrpcFlood extends AttackSocket {
     this.callsLeft = attack.calls ?? Number.POSITIVE_INFINITY;
     this.bodies = attack.messages.map((message) => prefixed(message, attack.gzip === true));
     this.head = block(
-      ...[':method: POST', ':scheme: http', `:path: ${SHOULD_RATE_LIMIT_PATH}`, ':authority: weir'],
-      ...['content-type: application/grpc', 'te: trailers'],
+      ...callFields(SHOULD_RATE_LIMIT_PATH),
       ...(attack.gzip === true ? ['grpc-encoding: gzip'] : []),
       ...(attack.timeoutMs === undefined ? [] : [`grpc-timeout: ${attack.timeoutMs}m`]),
     );
@@ -192,15 +193,6 @@ export class GrpcFlood extends AttackSocket {
     }
     return true;
   }
-}
-
-/** Returns the message with gRPC's five-byte prefix. */
-function prefixed(message: Uint8Array, compressed: boolean): Buffer {
-  const bytes = Buffer.alloc(PREFIX_BYTES + message.length);
-  bytes.writeUInt8(compressed ? 1 : 0, 0);
-  bytes.writeUInt32BE(message.length, 1);
-  bytes.set(message, PREFIX_BYTES);
-  return bytes;
 }
 
 /** Returns the overall code, which is the first field of a RateLimitResponse. */

@@ -1,7 +1,5 @@
 import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
-import { END_STREAM, TYPE } from '../../support/h2/h2-frames.js';
-
-const HEADER_BYTES = 9;
+import { END_STREAM, FrameReader, type RawFrame, TYPE } from '../../support/h2/h2-frames.js';
 
 /** Events in a server's frames that an attacker needs. */
 export interface H2ReaderEvents {
@@ -19,30 +17,17 @@ export interface H2ReaderEvents {
 export class H2Reader {
   private readonly events: H2ReaderEvents;
   private readonly decoder = new HpackDecoder({ maxTableBytes: 4096, maxListBytes: 65_536 });
-  private rest: Buffer | undefined;
+  private readonly reader = new FrameReader();
 
   constructor(events: H2ReaderEvents) {
     this.events = events;
   }
 
   read(chunk: Buffer): void {
-    const bytes = this.rest === undefined ? chunk : Buffer.concat([this.rest, chunk]);
-    let at = 0;
-    while (at + HEADER_BYTES <= bytes.length) {
-      const end = at + HEADER_BYTES + bytes.readUIntBE(at, 3);
-      if (end > bytes.length) break;
-      this.frame(
-        bytes.readUInt8(at + 3),
-        bytes.readUInt8(at + 4),
-        bytes.readUInt32BE(at + 5),
-        bytes.subarray(at + HEADER_BYTES, end),
-      );
-      at = end;
-    }
-    this.rest = at === bytes.length ? undefined : bytes.subarray(at);
+    for (const one of this.reader.read(chunk)) this.frame(one);
   }
 
-  private frame(type: number, flags: number, streamId: number, payload: Buffer): void {
+  private frame({ type, flags, streamId, payload }: RawFrame): void {
     const { events } = this;
     switch (type) {
       case TYPE.DATA:

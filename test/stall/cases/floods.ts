@@ -2,6 +2,7 @@
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import {
   block,
+  callFields,
   END_HEADERS,
   END_STREAM,
   frame,
@@ -11,18 +12,15 @@ import {
   TYPE,
   words,
 } from '../../support/h2/h2-frames.js';
+import { prefixed } from '../../support/h2/http2-client.js';
 import type { Attack, FrameAttack } from '../attack/attack.js';
 import type { StallCase } from '../stall-case.js';
 import { descriptor, MESSAGE_BYTES, request } from '../wire.js';
 
-const HEAD = [
-  ...[':method: POST', ':scheme: http', `:path: ${SHOULD_RATE_LIMIT_PATH}`, ':authority: weir'],
-  ...['content-type: application/grpc', 'te: trailers'],
-];
 const CALLS_PER_WRITE = 200;
 
 const head = (id: number, flags = END_HEADERS, ...more: string[]): Buffer =>
-  frame(TYPE.HEADERS, flags, id, block(...HEAD, ...more));
+  frame(TYPE.HEADERS, flags, id, block(...callFields(SHOULD_RATE_LIMIT_PATH), ...more));
 
 /** Concatenates the frames of `count` streams. `one` returns the frames of a stream id. */
 function times(count: number, one: (id: number) => Uint8Array): Buffer {
@@ -35,9 +33,7 @@ function frames(repeated: Buffer, more: Partial<FrameAttack> = {}): () => Attack
 
 function tinyCall(id: number): Buffer {
   const message = request('any', descriptor(['v', 'one']));
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head(id), frame(TYPE.DATA, END_STREAM, id, Buffer.concat([prefix, message]))]);
+  return Buffer.concat([head(id), frame(TYPE.DATA, END_STREAM, id, prefixed(message))]);
 }
 
 const CANCEL = 8;

@@ -35,6 +35,53 @@ export function frame(
   return bytes;
 }
 
+/** A received frame. */
+export interface RawFrame {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly payload: Buffer;
+}
+
+/** Splits received bytes into frames. */
+export class FrameReader {
+  #rest: Buffer = Buffer.alloc(0);
+  #skip: number;
+
+  /** `skip` is the number of bytes before the first frame. */
+  constructor(skip = 0) {
+    this.#skip = skip;
+  }
+
+  /** Returns the frames that these bytes complete. */
+  read(chunk: Uint8Array): RawFrame[] {
+    const skipped = Math.min(this.#skip, chunk.length);
+    this.#skip -= skipped;
+    const bytes = Buffer.concat([this.#rest, chunk.subarray(skipped)]);
+    const frames: RawFrame[] = [];
+    let at = 0;
+    while (at + 9 <= bytes.length) {
+      const end = at + 9 + bytes.readUIntBE(at, 3);
+      if (end > bytes.length) break;
+      frames.push({
+        type: bytes.readUInt8(at + 3),
+        flags: bytes.readUInt8(at + 4),
+        streamId: bytes.readUInt32BE(at + 5),
+        payload: bytes.subarray(at + 9, end),
+      });
+      at = end;
+    }
+    this.#rest = bytes.subarray(at);
+    return frames;
+  }
+}
+
+/** Returns the fields with which a gRPC call begins, for {@link block}. */
+export function callFields(path: string): string[] {
+  const pseudo = [':method: POST', ':scheme: http', `:path: ${path}`, ':authority: weir'];
+  return [...pseudo, 'content-type: application/grpc', 'te: trailers'];
+}
+
 /** Encodes fields given as `name: value`, each as a literal without indexing (RFC 7541 section 6.2.2). */
 export function block(...fields: string[]): Buffer {
   const parts: Buffer[] = [];

@@ -10,9 +10,11 @@ import {
   ACK,
   END_HEADERS,
   END_STREAM,
+  FrameReader,
   OK_HEADERS,
   OK_TRAILERS,
   PREFACE,
+  type RawFrame,
   SETTINGS_ACK,
   settings,
   TYPE,
@@ -147,7 +149,6 @@ export class H2Peer {
   private outputWaits = false;
   private readonly cut: ChunkSplit;
   private readonly decoder = new HpackDecoder({ maxTableBytes: 4096, maxListBytes: 65_536 });
-  private readBytes: Buffer = Buffer.alloc(0);
 
   constructor(limits: Partial<H2Limits> = {}, cut: ChunkSplit = WHOLE) {
     this.cut = cut;
@@ -193,15 +194,11 @@ export class H2Peer {
 
   /** Returns the frames received since the last call of this method, one line each. */
   received(): string[] {
-    this.readBytes = Buffer.concat([this.readBytes, ...this.sink.written.splice(0)]);
-    const lines: string[] = [];
-    while (this.readBytes.length > 0) {
-      const length = this.readBytes.readUIntBE(0, 3);
-      if (this.readBytes.length < 9 + length) throw new Error('a frame is incomplete');
-      lines.push(this.describe(this.readBytes.subarray(0, 9 + length)));
-      this.readBytes = this.readBytes.subarray(9 + length);
-    }
-    return lines;
+    const bytes = Buffer.concat(this.sink.written.splice(0));
+    const frames = new FrameReader().read(bytes);
+    const complete = frames.reduce((sum, { payload }) => sum + 9 + payload.length, 0);
+    if (complete < bytes.length) throw new Error('a frame is incomplete');
+    return frames.map((one) => this.describe(one));
   }
 
   /** Returns the received frames as text. */
@@ -209,13 +206,9 @@ export class H2Peer {
     return Buffer.concat(this.sink.written.splice(0)).toString('latin1');
   }
 
-  private describe(bytes: Buffer): string {
-    const type = bytes.readUInt8(3);
-    const flags = bytes.readUInt8(4);
-    const payload = bytes.subarray(9);
+  private describe({ type, flags, streamId, payload }: RawFrame): string {
     const parts = [TYPE_NAMES[type] ?? `type ${type}`];
-    const id = bytes.readUInt32BE(5);
-    if (id > 0) parts.push(String(id));
+    if (streamId > 0) parts.push(String(streamId));
     switch (type) {
       case TYPE.DATA:
         parts.push(short(payload.toString('latin1')));

@@ -6,6 +6,7 @@ import type { RequestHandler, ServerStream } from '../../../src/h2/request-handl
 import { H2Server } from '../../../src/h2/serving/h2-server.js';
 import type { H2ServerOptions } from '../../../src/h2/serving/server-options.js';
 import { waitFor } from '../process/wait-for.js';
+import { FrameReader, type RawFrame } from './h2-frames.js';
 import { TEST_LIMITS } from './h2-limits.js';
 import { openSession, post } from './http2-client.js';
 
@@ -189,16 +190,7 @@ export class Received {
   }
 
   /** Complete frames received so far. */
-  get frames(): { readonly type: number; readonly streamId: number; readonly payload: Buffer }[] {
-    const frames = [];
-    const { bytes } = this;
-    for (let at = 0; at + 9 <= bytes.length; ) {
-      const end = at + 9 + bytes.readUIntBE(at, 3);
-      if (end > bytes.length) break;
-      const streamId = bytes.readUInt32BE(at + 5);
-      frames.push({ type: bytes.readUInt8(at + 3), streamId, payload: bytes.subarray(at + 9, end) });
-      at = end;
-    }
-    return frames;
+  get frames(): RawFrame[] {
+    return new FrameReader().read(this.bytes);
   }
 }

@@ -95,11 +95,10 @@ export function post(
 }
 
 /** Returns a message with gRPC's five-byte prefix. */
-export function prefixed(message: Uint8Array): Buffer {
-  const frame = Buffer.alloc(5 + message.length);
-  frame.writeUInt32BE(message.length, 1);
-  frame.set(message, 5);
-  return frame;
+export function prefixed(message: Uint8Array, compressed = false): Buffer {
+  const prefix = Buffer.of(compressed ? 1 : 0, 0, 0, 0, 0);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
 }
 
 /** Sends bytes over TCP. Resolves with the received bytes when the server closes the connection. */

@@ -1,14 +1,19 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { waitFor } from '../process/wait-for.js';
-import { FRAME, frame } from './raw-http2.js';
+import {
+  ACK,
+  END_HEADERS,
+  FrameReader,
+  PADDED,
+  PREFACE,
+  PRIORITY,
+  type RawFrame,
+  SETTINGS_ACK,
+  settings,
+  TYPE,
+} from './h2-frames.js';
 
-const CONTINUATION = 9;
-const ACK = 1;
-const END_HEADERS = 4;
-const PADDED = 8;
-const PRIORITY = 0x20;
-const PREFACE_BYTES = 24;
 const HEADER_TABLE_SIZE = 1;
 
 /** An HTTP/2 server that keeps the header blocks of one client at a time, and answers only SETTINGS. */
@@ -19,8 +24,7 @@ export class RecordingHttp2Server {
   #acks = 0;
   #settingsSent = 0;
   #socket: Socket | undefined;
-  #skip = PREFACE_BYTES;
-  #rest: Buffer = Buffer.alloc(0);
+  readonly #reader = new FrameReader(PREFACE.length);
   #pending: Buffer[] = [];
   readonly #server: Server;
 
@@ -28,8 +32,10 @@ export class RecordingHttp2Server {
     this.#server = createServer((socket) => {
       this.#socket = socket;
       socket.on('error', () => {});
-      socket.on('data', (chunk) => this.#read(chunk));
-      this.#sendSettings(Buffer.alloc(0));
+      socket.on('data', (chunk) => {
+        for (const one of this.#reader.read(chunk)) this.#take(one);
+      });
+      this.#sendSettings();
     });
   }
 
@@ -43,10 +49,7 @@ export class RecordingHttp2Server {
 
   /** Sends SETTINGS_HEADER_TABLE_SIZE and waits until the client applies it. */
   async setHeaderTableBytes(bytes: number): Promise<void> {
-    const payload = Buffer.alloc(6);
-    payload.writeUInt16BE(HEADER_TABLE_SIZE, 0);
-    payload.writeUInt32BE(bytes, 2);
-    this.#sendSettings(payload);
+    this.#sendSettings([HEADER_TABLE_SIZE, bytes]);
     await waitFor('the acknowledgement of SETTINGS', () => this.#acks === this.#settingsSent);
   }
 
@@ -56,35 +59,22 @@ export class RecordingHttp2Server {
     await once(this.#server, 'close');
   }
 
-  #sendSettings(payload: Buffer): void {
+  #sendSettings(...pairs: [identifier: number, value: number][]): void {
     this.#settingsSent += 1;
-    this.#socket?.write(frame(FRAME.SETTINGS, 0, 0, payload));
+    this.#socket?.write(settings(...pairs));
   }
 
-  #read(chunk: Buffer): void {
-    this.#rest = Buffer.concat([this.#rest, chunk]);
-    if (this.#rest.length < this.#skip) return;
-    this.#rest = this.#rest.subarray(this.#skip);
-    this.#skip = 0;
-    while (this.#rest.length >= 9) {
-      const length = this.#rest.readUIntBE(0, 3);
-      if (this.#rest.length < 9 + length) return;
-      this.#take(this.#rest.readUInt8(3), this.#rest.readUInt8(4), this.#rest.subarray(9, 9 + length));
-      this.#rest = this.#rest.subarray(9 + length);
-    }
-  }
-
-  #take(type: number, flags: number, payload: Buffer): void {
-    if (type === FRAME.SETTINGS && (flags & ACK) !== 0) this.#acks += 1;
-    else if (type === FRAME.SETTINGS) this.#socket?.write(frame(FRAME.SETTINGS, ACK, 0, Buffer.alloc(0)));
-    if (type !== FRAME.HEADERS && type !== CONTINUATION) return;
+  #take({ type, flags, payload }: RawFrame): void {
+    if (type === TYPE.SETTINGS && (flags & ACK) !== 0) this.#acks += 1;
+    else if (type === TYPE.SETTINGS) this.#socket?.write(SETTINGS_ACK);
+    if (type !== TYPE.HEADERS && type !== TYPE.CONTINUATION) return;
     let start = 0;
     let end = payload.length;
-    if (type === FRAME.HEADERS && (flags & PADDED) !== 0) {
+    if (type === TYPE.HEADERS && (flags & PADDED) !== 0) {
       end -= payload.readUInt8(0);
       start += 1;
     }
-    if (type === FRAME.HEADERS && (flags & PRIORITY) !== 0) start += 5;
+    if (type === TYPE.HEADERS && (flags & PRIORITY) !== 0) start += 5;
     this.#pending.push(Buffer.from(payload.subarray(start, end)));
     if ((flags & END_HEADERS) === 0) return;
     this.blocks.push(Buffer.concat(this.#pending));

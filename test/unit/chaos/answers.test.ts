@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { CODE, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { readAnswer } from '../../chaos/calls/answer.js';
 import type { Bucket } from '../../chaos/calls/buckets.js';
-import { FrameScanner } from '../../chaos/latency/frame-scanner.js';
 import { DeadlineCheck, MARGIN_MS } from '../../chaos/testbed/deadline-check.js';
 
 const bucket = (name: string, maxTokens: number): Bucket => ({
@@ -65,36 +64,6 @@ test.each([
 ])('grpc-status %d without a message is %s', (code, kind) => {
   const reply = { status: code, details: '', response: undefined, malformed: undefined };
   expect(readAnswer([ONE], reply).kind).toBe(kind);
-});
-
-test('the scanner finds the end of a stream in any division of the bytes', () => {
-  const frame = (type: number, flags: number, stream: number, bytes: number): Buffer => {
-    const all = Buffer.alloc(9 + bytes, 1);
-    all.writeUIntBE(bytes, 0, 3);
-    all[3] = type;
-    all[4] = flags;
-    all.writeUInt32BE(stream, 5);
-    return all;
-  };
-  const bytes = Buffer.concat([
-    Buffer.alloc(24, 0x20),
-    frame(4, 1, 0, 0),
-    frame(1, 4, 1, 30),
-    frame(0, 1, 1, 12),
-    frame(1, 4, 3, 5),
-    frame(0, 0, 3, 300),
-    frame(0, 1, 3, 0),
-    // WINDOW_UPDATE has no END_STREAM flag.
-    frame(8, 1, 5, 4),
-  ]);
-  for (const step of [1, 2, 7, 1000]) {
-    const scan = new FrameScanner(24);
-    const ended: number[] = [];
-    for (let at = 0; at < bytes.length; at += step) {
-      scan.scan(bytes.subarray(at, at + step), (stream) => ended.push(stream));
-    }
-    expect(ended).toEqual([1, 3]);
-  }
 });
 
 test('the margin and the delay without faults are tolerated, and waiting for a core does not count', () => {

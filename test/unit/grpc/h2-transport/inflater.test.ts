@@ -5,6 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { GrpcError } from '../../../../src/grpc/grpc-server.js';
 import { type CompressedMessage, Inflater } from '../../../../src/grpc/h2-transport/inflater.js';
 import { MessageReader, ReceiveBudget } from '../../../../src/grpc/h2-transport/message-reader.js';
+import { prefixed } from '../../../support/h2/http2-client.js';
 
 const LIMIT = 1_000_000;
 const CONNECTION = {};
@@ -75,10 +76,7 @@ describe('Inflater', () => {
     const before = Array.from({ length: 10 }, () => inflate(gzipSync(noise(90_000)), 'gzip', inflater));
     const leave = (): void => {
       const reader = new MessageReader(LIMIT, new ReceiveBudget(LIMIT));
-      const whole = gzipSync(noise(20_000));
-      const prefix = Buffer.of(1, 0, 0, 0, 0);
-      prefix.writeUInt32BE(whole.length, 1);
-      const framed = Buffer.concat([prefix, whole]);
+      const framed = prefixed(gzipSync(noise(20_000)), true);
       reader.read(framed, 0, framed.length);
       seen.push(new WeakRef(reader.message));
       inflater.inflate('gzip', reader, { connection: CONNECTION, cancelled: () => isGone }, () => {});
