@@ -89,7 +89,6 @@ export class ClusterStore implements RedisBuckets, Shard {
       resolve();
     };
   });
-  #waitingItems = 0;
   #isKnown = false;
   /** Number of slots without a node in the latest view. */
   #unserved = 0;
@@ -150,21 +149,16 @@ export class ClusterStore implements RedisBuckets, Shard {
 
   refusal(mayWait: boolean): StorageError | undefined {
     if (this.#isKnown || (this.#isStarting && mayWait)) return undefined;
-    return this.#refuse('disconnected', `Redis ${this.#options.address.redactedAddress} is unavailable`);
+    return unavailable(`Redis ${this.#options.address.redactedAddress} is unavailable`);
   }
 
   /** Waits for the first query at a start, and takes from the node that serves the partition. */
   async takePartition(take: PartitionTake): Promise<TakeResult> {
-    const { partition, items, deadlineMicros, mayWait } = take;
-    const { maxInFlight, timeoutMicros } = this.#options;
+    const { partition, deadlineMicros, mayWait } = take;
     const refusal = this.refusal(mayWait);
     if (refusal !== undefined) return refusal;
-    if (this.#waitingItems > 0 && this.#waitingItems + items.length > maxInFlight)
-      return this.#refuse('overloaded', 'too many requests are waiting for the nodes of the Redis Cluster');
-    this.#waitingItems += items.length;
-    const leftMicros = Math.min(deadlineMicros - this.#monotonicMicros(), timeoutMicros);
+    const leftMicros = Math.min(deadlineMicros - this.#monotonicMicros(), this.#options.timeoutMicros);
     await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#started, ignore);
-    this.#waitingItems -= items.length;
     // Either the nodes are known now, or the time is over.
     const store = this.refusal(false) ?? this.#storeOf(partition);
     return store instanceof StorageError ? store : store.takePartition(take);
@@ -203,11 +197,7 @@ export class ClusterStore implements RedisBuckets, Shard {
     const node = this.#owners[slot];
     if (node !== undefined) return node.store;
     this.#poll.refresh();
-    return this.#refuse('disconnected', `no node of the Redis Cluster serves slot ${slot}`);
-  }
-
-  #refuse(reason: StorageError['reason'], message: string): StorageError {
-    return new StorageError(reason, message, { unsent: true });
+    return unavailable(`no node of the Redis Cluster serves slot ${slot}`);
   }
 
   #isMoving(slot: number): boolean {
@@ -356,6 +346,10 @@ export class ClusterStore implements RedisBuckets, Shard {
   #log(level: 'info' | 'warn' | 'error', sentence: string): void {
     if (!this.#closing.signal.aborted) this.#options.log?.(level, sentence);
   }
+}
+
+function unavailable(message: string): StorageError {
+  return new StorageError('disconnected', message, { unsent: true });
 }
 
 /** Returns the slot of a partition. */
