@@ -1,11 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { createSecureContext, rootCertificates } from 'node:tls';
+import { type ConnectionOptions, createSecureContext, rootCertificates } from 'node:tls';
 import { timerMs } from '../../limiter/clock.js';
-import {
-  DEFAULT_RETRY,
-  type RedisTlsOptions,
-  type RetryPauses,
-} from '../../storage/redis/connection/connection-options.js';
+import { DEFAULT_RETRY, type RetryPauses } from '../../storage/redis/connection/connection-options.js';
 import type { LoginSource } from '../../storage/redis/connection/login.js';
 import { parseLogin } from '../../storage/redis/connection/login.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
@@ -80,7 +76,7 @@ function startupPauses({ redisStartupInitial, redisStartupMax }: Settings): Retr
   return { initialMs, maxMs: ms(redisStartupMax, Math.max(initialMs, DEFAULT_RETRY.maxMs)) };
 }
 
-function tlsOptions(settings: Settings): RedisTlsOptions {
+function tlsOptions(settings: Settings): ConnectionOptions {
   const read = (variable: string, file: string): string => {
     try {
       return readNamedFile(variable, file).toString();

@@ -1,17 +1,8 @@
+import type { ConnectionOptions } from 'node:tls';
 import type { StoreFault } from '../../../limiter/store-fault.js';
+import type { BackOffOptions } from '../../../runtime/back-off.js';
 import type { LoginSource, RedisLogin } from './login.js';
 import type { RedisAddress } from './redis-address.js';
-
-/** TLS settings of a Redis connection, as in node:tls. Certificates and keys are in PEM format. */
-export interface RedisTlsOptions {
-  readonly ca?: string | string[];
-  readonly cert?: string;
-  readonly key?: string;
-  readonly servername?: string;
-  readonly rejectUnauthorized?: boolean;
-  /** Replaces the check of the host name in the certificate; returns undefined to accept it. */
-  readonly checkServerIdentity?: () => undefined;
-}
 
 /** Logs each change of state once, without passwords. */
 export type RedisLog = (level: 'info' | 'warn' | 'error', message: string) => void;
@@ -19,17 +10,14 @@ export type RedisLog = (level: 'info' | 'warn' | 'error', message: string) => vo
 /** Sends one command whose reply is a string. Rejects with Redis's error, or if the connection is lost. */
 export type SendCommand = (name: string, args: readonly string[]) => Promise<Buffer>;
 
-/** Pauses between connection attempts, in milliseconds; each is twice the previous one. */
-export interface RetryPauses {
-  readonly initialMs: number;
-  readonly maxMs: number;
-}
+/** Pauses between connection attempts. */
+export type RetryPauses = Pick<BackOffOptions, 'initialMs' | 'maxMs'>;
 
 /** Settings of one Redis server, passed unchanged from the store to its connection. */
 export interface RedisServerOptions {
   readonly address: RedisAddress;
   /** TLS settings, used with `address.tls`. */
-  readonly tls?: RedisTlsOptions | undefined;
+  readonly tls?: ConnectionOptions | undefined;
   /** Source of the login, instead of `address`. */
   readonly login?: LoginSource | undefined;
   /** Login of the Sentinels themselves. */
