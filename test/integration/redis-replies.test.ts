@@ -2,9 +2,11 @@ import { createServer, type Socket } from 'node:net';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { REDIS } from '../support/limiter/store-options.js';
-import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type PausableProxy, startPausableProxy } from '../support/redis/pausable-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
@@ -33,6 +35,8 @@ beforeEach(async () => {
   await store.reached;
 });
 
+/** Does not refill during a test. */
+const HUNDRED = tokenBucketRate(100, 100, UNIT_MICROS.day);
 const hit = (key: string) => store.take([takeItem(key, HUNDRED)], Infinity);
 
 test('replies that arrive byte by byte are decoded, including keys beyond ASCII', async () => {
@@ -44,7 +48,6 @@ test('replies that arrive byte by byte are decoded, including keys beyond ASCII'
     const results = await Promise.all(keys.map(hit));
     expect(results).toEqual(keys.map(() => [expect.objectContaining({ limited: false })]));
   }
-  // Each bucket was hit five times, far faster than five tokens refill.
   expect(await store.take([takeItem('caf\u00e9', HUNDRED, { hits: 97 })], Infinity)).toMatchObject([
     { limited: true },
   ]);

@@ -203,7 +203,8 @@ test('weir starts without any node, and decides once the nodes are available', a
   );
   expect(await left(client, 1, 'strict=s')).toEqual(['rate limit store unavailable']);
   for (const node of cluster.nodes) node.resume();
-  await waitFor('decisions', async () => (await left(client, 1, 'strict=s'))[0] === 4);
+  const isDecided = async () => typeof (await left(client, 1, 'strict=s'))[0] === 'number';
+  await waitFor('decisions', isDecided);
   expect((await httpRequest(server.httpPort, '/healthcheck')).status).toBe(200);
   await cluster.waitStable();
 });
