@@ -16,7 +16,7 @@ class Process {
   isUp = true;
   readonly announcement: SharedText;
 
-  constructor(redis: Pick<RedisBuckets, 'runScript' | 'connected'>) {
+  constructor(redis: Pick<RedisBuckets, 'runScript' | 'connected' | 'onUp'>) {
     const isUp = (): boolean => this.isUp && redis.connected;
     this.announcement = new SharedText({
       ...NAMED,
@@ -25,6 +25,7 @@ class Process {
           return isUp();
         },
         runScript: (request) => redis.runScript(request),
+        onUp: (listener) => redis.onUp(listener),
       },
       onChange: (text) => this.texts.push(text),
     });
@@ -90,7 +91,7 @@ describe.each([...redisBenches(), ...clusterBenches()])('announcements in $name'
 
 test('an announcement that other processes may not get is an error', async () => {
   const replies = [new StorageError('disconnected', 'gone'), ''];
-  const redis = { connected: true, runScript: async () => replies.shift() ?? '' };
+  const redis = { connected: true, runScript: async () => replies.shift() ?? '', onUp: () => {} };
   const announcement = new SharedText({ ...NAMED, redis });
   expect(await announcement.write('a')).toBeInstanceOf(StorageError);
   expect(await announcement.write('b')).toBeUndefined();

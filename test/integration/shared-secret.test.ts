@@ -22,14 +22,14 @@ class Process {
   secret: string;
   readonly shared: SharedText;
 
-  constructor(secret: string) {
+  constructor(secret: string, readMs = 100) {
     this.secret = secret;
     const redis = new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${server.port}`) });
     stores.push(redis);
     this.shared = new SharedText({
       redis,
       name: 'secret',
-      readMs: 100,
+      readMs,
       initial: () => this.secret,
       onChange: (text) => {
         this.reads++;
@@ -40,6 +40,14 @@ class Process {
 
   reads = 0;
 }
+
+test('a process reads the secret as soon as it has connected', async () => {
+  await admin.set('weir:1:{secret}', 'known');
+  const late = new Process('own', 3_600_000);
+  await waitFor('the read', () => late.secret === 'known');
+  late.shared.close();
+  await admin.flushall();
+});
 
 test('all processes use the secret of the first one, and restore it if Redis has lost it', async () => {
   const first = new Process('first');

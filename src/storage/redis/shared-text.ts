@@ -2,8 +2,6 @@ import type { StorageError } from '../../limiter/bucket-store.js';
 import type { RedisBuckets } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX } from './redis-key.js';
 
-/** Time until the next read if Redis is unavailable, in milliseconds. */
-const RETRY_MS = 500;
 // KEYS[1] is a string. ARGV[1] is a time, which these scripts do not need.
 const WRITE = "redis.call('SET', KEYS[1], ARGV[2]) return ''";
 /** Returns the text. If there is none, stores ARGV[2] unless it is ''. */
@@ -13,12 +11,12 @@ const READ =
 
 /** Settings of {@link SharedText}. */
 export interface SharedTextOptions {
-  readonly redis: Pick<RedisBuckets, 'runScript' | 'connected'>;
+  readonly redis: Pick<RedisBuckets, 'runScript' | 'connected' | 'onUp'>;
   /** Name of the text, which its key contains. */
   readonly name: string;
   /** Prefix of the key; default `weir:1:`. */
   readonly keyPrefix?: string | undefined;
-  /** Time between two reads, in milliseconds. */
+  /** Time between two reads, in milliseconds. Each connection to Redis is followed by another read. */
   readonly readMs: number;
   /** Returns the text that a read stores if Redis has none; '' stores none. */
   readonly initial?: () => string;
@@ -36,7 +34,12 @@ export class SharedText {
   constructor(options: SharedTextOptions) {
     this.#options = options;
     this.#key = `${options.keyPrefix ?? DEFAULT_KEY_PREFIX}{${options.name}}`;
-    if (options.onChange !== undefined) this.#readAfter(0, options.onChange);
+    const { redis, onChange } = options;
+    if (onChange === undefined) return;
+    this.#readAfter(0, onChange);
+    redis.onUp(() => {
+      if (this.#timer !== undefined) this.#readAfter(0, onChange);
+    });
   }
 
   /** Replaces the text. Resolves with the error if other processes may not get it. Never rejects. */
@@ -55,17 +58,17 @@ export class SharedText {
   }
 
   #readAfter(ms: number, onChange: (text: string) => void): void {
+    clearTimeout(this.#timer);
     const timer = setTimeout(async () => {
       const { redis, readMs, initial = () => '' } = this.#options;
       const text = redis.connected ? await this.#run(READ, initial()) : undefined;
-      // close() may have been called in the meantime.
+      // In the meantime, close() may have been called, or another read may have begun.
       if (this.#timer !== timer) return;
-      const isRead = typeof text === 'string';
-      if (isRead && text !== this.#text) {
+      if (typeof text === 'string' && text !== this.#text) {
         this.#text = text;
         onChange(text);
       }
-      this.#readAfter(isRead ? readMs : Math.min(readMs, RETRY_MS), onChange);
+      this.#readAfter(readMs, onChange);
     }, ms).unref();
     this.#timer = timer;
   }
