@@ -1,4 +1,4 @@
-import { type Decision, type PlannedTake, type RequestContext, takesOf } from '../plan.js';
+import type { Decision, PlannedTake, RequestContext } from '../plan.js';
 import { type DecidedTake, hasReset, rankIn, resetMicros, tightestOf } from './denial.js';
 
 const MICROS_PER_SECOND = 1_000_000;
@@ -42,7 +42,7 @@ function needsDescription({ policy, decisions, options, denied }: RequestContext
  */
 export function describedOf(context: RequestContext): DescribedLimit | undefined {
   if (!needsDescription(context)) return undefined;
-  const takes = takesOf(context.decisions);
+  const { takes } = context;
   const take = tightestOf(takes, context);
   if (take === undefined) return undefined;
   return { take, rank: rankIn(context, take), context, takes };

@@ -32,8 +32,11 @@ const SWEEP_PER_WRITE = 4;
  */
 const MAX_EVICTION_SCAN = 64;
 
-/** Maximum number of lookups that are kept for the next request; the remaining items share one. */
-const MAX_CACHED_LOOKUPS = 16;
+/**
+ * Maximum number of lookups that are kept from the read to the write, and for the next request: the default of
+ * MAX_LIMITS. The remaining items share one. A lookup takes 1 to 2 KiB.
+ */
+const MAX_CACHED_LOOKUPS = 256;
 
 /** A key in words, and the slot of its record; -1 without a record. */
 interface CachedLookup {
