@@ -9,6 +9,7 @@ import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { ignore } from '../../src/runtime/ignore.js';
 import { turn } from '../../src/runtime/turns.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
+import { MAX_UNREAD_BYTES } from '../../src/storage/redis/node/connector.js';
 import { MAX_UNANSWERED_BYTES } from '../../src/storage/redis/node/redis-node.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { REDIS } from '../support/limiter/store-options.js';
@@ -143,6 +144,14 @@ test('calls wait beyond a bound on the memory of unanswered ones, and are sent a
   redis.resume();
   expect(new Set((await Promise.all(calls)).map(reason))).toEqual(new Set(['decided']));
   expect(store.calls).toBe(count);
+});
+
+test('a connection without takes stays open however much all queries together receive', async () => {
+  const store = await open();
+  const sent = 'x'.repeat(MAX_UNREAD_BYTES / 4);
+  for (let i = 0; i < 6; i++)
+    expect(await store.query((client) => client.call('ECHO', sent))).toHaveLength(sent.length);
+  expect(store.connections).toMatchObject({ active: 1, opened: 1 });
 });
 
 /** Starts a server that answers like a Sentinel. */

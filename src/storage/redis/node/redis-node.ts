@@ -179,9 +179,12 @@ export class RedisNode {
   async query<T>(ms: number, use: (redis: Redis) => Promise<T>): Promise<T> {
     if (!this.#isWritable) throw new Error(LOST);
     try {
-      return await withTimeout(ms, use(this.#redis), () => {
+      const result = await withTimeout(ms, use(this.#redis), () => {
         throw new Error(`${NO_ANSWER} within ${ms} ms`);
       });
+      // An idle node of a cluster gets no other commands.
+      this.#owner.unreadBytes = 0;
+      return result;
     } catch (error) {
       throw error instanceof ReplyError ? new RedisReplyError(error.message) : error;
     }
