@@ -24,6 +24,7 @@ import { MAX_AUXILIARY_BYTES } from '../../src/grpc/auxiliary-method.js';
 import { MAX_ANSWERED_CALLS } from '../../src/grpc/h2-transport/answered-calls.js';
 import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_AUXILIARY_CALLS } from '../../src/grpc/h2-transport/call-context.js';
 import { MAX_UNREAD_BYTES } from '../../src/grpc/h2-transport/streaming-call.js';
+import { LATE_REQUEST_MS } from '../../src/grpc/h2-transport/unary-call.js';
 import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
 import { SLICE_BYTES, SLICE_MS, TURN_MS } from '../../src/h2/serving/read-scheduler.js';
 import { STALLED_READER_MS } from '../../src/http/event-feed.js';
@@ -138,7 +139,7 @@ export const BOUNDS = `
 | size of a call's header list | ${setting('GRPC_MAX_HEADER_BYTES', size)} | 431 |
 | size of a call's encoded header list; number of CONTINUATION frames for this list | ${size(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (both bounds increase with \`GRPC_MAX_HEADER_BYTES\`) | ${CONNECTION_ENDS} |
 | total size of incomplete messages, of which weir keeps \`MAX_REQUEST_BYTES\` each | 8 MiB, or twice \`MAX_REQUEST_BYTES\` if that is more | RESOURCE_EXHAUSTED |
-| time to receive a complete request | ${time(DEFAULT_RECEIVE_TIMEOUT_MS)}, also if the \`grpc-timeout\` of the call is shorter | DEADLINE_EXCEEDED |
+| time to receive a complete request | the call's \`grpc-timeout\` and ${time(LATE_REQUEST_MS)}, at most ${time(DEFAULT_RECEIVE_TIMEOUT_MS)} | DEADLINE_EXCEEDED |
 | open health and reflection calls; messages of these calls that weir handles in one event-loop turn | ${MAX_AUXILIARY_CALLS}; 1 for each connection, and 8 for all connections | RESOURCE_EXHAUSTED; further messages wait for the next turn |
 | size of a health or reflection call's unread answers | ${size(MAX_UNREAD_BYTES)} | RESOURCE_EXHAUSTED |
 | size of a health or reflection request; bytes in a service or symbol name | ${size(MAX_AUXILIARY_BYTES)}, or \`MAX_REQUEST_BYTES\` if that is less; ${count(MAX_SYMBOL_BYTES)} | RESOURCE_EXHAUSTED; INTERNAL |

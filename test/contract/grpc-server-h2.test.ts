@@ -32,7 +32,16 @@ describe('gRPC server: what the fast stack adds', () => {
       expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
     });
 
-    test('are decided even if the rest arrives after their deadline', async () => {
+    test('end soon after their own deadline if that is sooner', async () => {
+      const { port } = await fixture.listening();
+      const stream = openStream(await fixture.session(port), ECHO, { 'grpc-timeout': '50m' });
+      const end = streamEnd(stream);
+      stream.write(Buffer.of(0));
+      stream.once('response', () => stream.end());
+      expect(await end).toMatchObject({ grpcStatus: '4', grpcMessage: 'Deadline exceeded' });
+    });
+
+    test('are decided even if the rest arrives shortly after their deadline', async () => {
       const { port } = await fixture.listening();
       const session = await fixture.session(port);
       const stream = openStream(session, ECHO, { 'grpc-timeout': '50m' });

@@ -214,7 +214,7 @@ describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
   });
 });
 
-test('half-received calls leave only their connections behind at their deadline', async () => {
+test('half-received calls leave only their connections behind soon after their deadline', async () => {
   const half = PHASES['half of a message'] as Phase;
   begin(half, 'grpc-timeout: 600m');
   await waitFor('deadlines', async () => ((await gauges())['grpc_waiting{for="deadlines"}'] ?? 0) > 0);

@@ -9,6 +9,11 @@ import { MessageReader, PREFIX_BYTES } from './message-reader.js';
 import { type ResponseFields, sendError, TRAILERS_OK } from './responses.js';
 
 const MICROS_PER_MS = 1000;
+/**
+ * Time after its deadline for which weir waits for the rest of a request, in milliseconds. The rest may have waited in
+ * the socket, and Envoy lets a call without a decision pass by default.
+ */
+export const LATE_REQUEST_MS = 2000;
 
 /** Reused for each response, because the engine copies it. */
 const PREFIX = Buffer.alloc(PREFIX_BYTES);
@@ -161,19 +166,16 @@ class UnaryCall implements CallInfo, CallState, Expiring {
     return this.#ended;
   }
 
-  /**
-   * Waits for the rest of the request until the receive timeout. The handler decides a request that arrives after its
-   * deadline: the rest may have waited in the socket, and Envoy lets a call without a decision pass by default.
-   */
+  /** Waits for the rest of the request, until shortly after the call's deadline or until the receive timeout. */
   awaitRequest(): void {
-    const { context } = this.#target;
+    const { timeoutMicros, context } = this.#target;
     this.#stream.state = this;
     const { maxMessageBytes, keptMessageBytes } = context;
     this.#reader = new MessageReader(maxMessageBytes, context.budgetOf(this.#stream), keptMessageBytes);
     // Computes the deadline now: its time starts here, not when the handler reads it.
     void this.deadlineMicros;
-    const { receiveTimeoutMs } = context;
-    if (receiveTimeoutMs !== Number.POSITIVE_INFINITY) context.deadlines.add(this, receiveTimeoutMs);
+    const delayMs = Math.min(timeoutMicros / MICROS_PER_MS + LATE_REQUEST_MS, context.receiveTimeoutMs);
+    if (delayMs !== Number.POSITIVE_INFINITY) context.deadlines.add(this, delayMs);
   }
 
   /** Passes the complete message to the handler. It is not used after this method returns. */
@@ -206,7 +208,10 @@ class UnaryCall implements CallInfo, CallState, Expiring {
   }
 
   expire(): void {
-    const text = this.#running ? 'Deadline exceeded' : 'the request did not arrive in time';
+    const text =
+      this.#target.timeoutMicros / MICROS_PER_MS <= this.#target.context.receiveTimeoutMs || this.#running
+        ? 'Deadline exceeded'
+        : 'the request did not arrive in time';
     this.#fail(new GrpcError(STATUS.DEADLINE_EXCEEDED, text));
   }
 
