@@ -102,7 +102,13 @@ const NODE_FAULTS: readonly NodeFault[] = [
   },
   {
     label: 'moved',
-    pattern: /^(?:MOVED|ASK|CROSSSLOT|TRYAGAIN)\b|announced another master/,
+    pattern: /announced another master/,
+    reaction: 'wait',
+    check: () => 'a failover has replaced this master, and weir connects to the new master',
+  },
+  {
+    label: 'moved',
+    pattern: /^(?:MOVED|ASK|CROSSSLOT|TRYAGAIN)\b/,
     reaction: 'wait',
     check: (prefix) => `if this server is a node of a Redis Cluster, set ${prefix}_TYPE=CLUSTER`,
   },

@@ -54,6 +54,9 @@ test('the log contains what to check, and the message', () => {
   expect(nodeFaultText('connect ECONNREFUSED 127.0.0.1:1', 'REDIS_PERSECOND')).toBe(
     'no server listens at this address; start Redis, or correct REDIS_PERSECOND_URL (connect ECONNREFUSED 127.0.0.1:1)',
   );
+  expect(nodeFaultText('the Sentinels announced another master', 'REDIS')).toBe(
+    'a failover has replaced this master, and weir connects to the new master (the Sentinels announced another master)',
+  );
   // The text does not depend on the slot.
   expect(nodeFaultText('MOVED 6739 127.0.0.1:15609', 'REDIS')).toBe(
     'if this server is a node of a Redis Cluster, set REDIS_TYPE=CLUSTER (MOVED)',
