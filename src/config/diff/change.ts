@@ -52,14 +52,6 @@ export function summaryOf(changes: readonly PolicyChange[]): DiffSummary {
   };
 }
 
-/**
- * Returns the effect of a change to an existing setting. A change that both tightens and loosens counts as tightening.
- */
-export function effectOf(tightens: boolean, loosens: boolean): Effect {
-  if (tightens) return 'tightens';
-  return loosens ? 'loosens' : 'changes';
-}
-
 /** Describes a change from one shown value to another. */
 export function shift(
   setting: string,
@@ -71,18 +63,6 @@ export function shift(
   const because = reason === '' ? '' : `; ${reason}`;
   const text = `${setting === 'limit' ? '' : `${setting}: `}${before} becomes ${after}${because}`;
   return { setting, effect, tightens: effect === 'tightens', before, after, text };
-}
-
-/** Reports a change without its values, which may be long or secret. */
-export function plain(
-  setting: string,
-  before: unknown,
-  after: unknown,
-  effect: Effect = 'changes',
-): LocalChange | undefined {
-  if (isSame(before, after)) return undefined;
-  const text = before === undefined ? 'is set' : after === undefined ? 'is no longer set' : 'differs';
-  return { setting, effect, tightens: effect === 'tightens', text: `${setting} ${text}` };
 }
 
 /** Tells whether two values have the same JSON, in any order of keys. */

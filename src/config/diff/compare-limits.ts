@@ -71,24 +71,6 @@ export function oldTimeWarning({ rate: was }: Limit, { rate: is }: Limit): strin
     : '';
 }
 
-/** Tells whether two limits are equal, even if they are written differently: 60 minutes and 1 hour, for example. */
-export function isSameLimit(a: Limit | undefined, b: Limit | undefined): boolean {
-  return isSameRate(a?.rate, b?.rate) && isSame(a?.hold, b?.hold);
-}
-
-/**
- * Equal rates share a bucket and report the same values. A limit of a list and a single limit can be equal, too;
- * {@link narrowings} reports how they differ.
- */
-function isSameRate(a: Rate | undefined, b: Rate | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  if (!hasSameDebt(a, b)) return false;
-  if (a.kind === 'concurrency') return b.kind === 'concurrency' && a.max === b.max;
-  if (a.kind === 'window')
-    return b.kind === 'window' && a.requestsPerUnit === b.requestsPerUnit && hasSameWindows(a, b);
-  return b.kind === 'token_bucket' && a.maxTokens === b.maxTokens && a.p === b.p && a.q === b.q;
-}
-
 function hasSameDebt(a: Rate, b: Rate): boolean {
   return a.maxDebt === b.maxDebt && a.minChargeHits === b.minChargeHits;
 }

@@ -31,13 +31,13 @@ test.each<[what: string, before: string, after: string, line: string]>([
     'of a node without limits that is new',
     '',
     '{ key: a, phase: monitoring }',
-    'a: appears: phase: active becomes monitoring; applies only to limits in requests',
+    'a: appears: no limit; previously no limit',
   ],
   [
     'of a node without limits that is removed',
     '{ key: a, phase: monitoring }',
     '',
-    'a: vanishes !: phase: monitoring becomes active; applies only to limits in requests',
+    'a: vanishes !: no limit; now no limit; phase: monitoring becomes active; applies only to limits in requests',
   ],
 ])('the phase %s', (_, before, after, line) => {
   expect(linesOf(before, after)).toEqual([line]);
