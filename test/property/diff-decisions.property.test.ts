@@ -79,12 +79,12 @@ const nodesOf = (style: fc.Arbitrary<Json>): fc.Arbitrary<readonly Json[]> => {
 const phase = fc.constantFrom<Json>({}, {}, {}, { phase: 'monitoring' });
 
 /**
- * A policy, and a version of it in which one node is added, removed or different, one chain ends, or
- * values begin to share a bucket.
+ * A policy, and a version of it in which one node is added, removed, moved or different, one chain ends,
+ * values begin to share a bucket, or a rule gets another name.
  */
 const pair = fc
   .oneof(...STYLES.map((style) => fc.tuple(nodesOf(style), nodesOf(style))))
-  .chain(([all, others]) => fc.tuple(fc.constant(all), fc.constant(others), fc.nat(), phase, fc.nat(6)))
+  .chain(([all, others]) => fc.tuple(fc.constant(all), fc.constant(others), fc.nat(), phase, fc.nat(8)))
   .map(([all, others, place, top, kind]) => {
     const at = place % all.length;
     const other = others[place % others.length] as Json;
@@ -92,6 +92,7 @@ const pair = fc
     const separate = (own['rate_limits'] as readonly Json[] | undefined)?.map((one) => {
       return { name: one['name'], unit: one['unit'], requests_per_unit: one['requests_per_unit'] };
     });
+    const rule = own['rate_limit'] as Json | undefined;
     const takesMany = value_regex !== undefined || `${value ?? ''}`.includes('*');
     const versions: readonly (readonly Json[])[] = [
       [other],
@@ -102,8 +103,10 @@ const pair = fc
       // The limits of a chain side by side.
       [{ ...all[at], rate_limits: separate }],
       [{ ...all[at], ...(takesMany && { share_threshold: own['share_threshold'] !== true }) }],
+      [{ ...all[at], ...(rule?.['name'] !== undefined && { rate_limit: { ...rule, name: 'd' } }) }],
     ];
-    const changed = all.toSpliced(at, 1, ...(versions[kind] as readonly Json[]));
+    // The last version has another order.
+    const changed = versions[kind] ? all.toSpliced(at, 1, ...versions[kind]) : all.toReversed();
     const text = (descriptors: readonly Json[]): string =>
       stringify({ domain: 'd', ...top, descriptors }, { aliasDuplicateObjects: false, keepUndefined: false });
     return [text(all), text(changed)] as const;
