@@ -64,6 +64,7 @@ const matcher = fc.constantFrom<Json>(
   SHARED,
   { value_regex: '.y' },
   { value_regex: ['x', 'xy'] },
+  { value_regex: ['x', 'xy'] },
 );
 const isUnique = (one: Json): string => JSON.stringify([one['key'], one['value'], one['value_regex']]);
 const nodesOf = (style: fc.Arbitrary<Json>): fc.Arbitrary<readonly Json[]> => {
@@ -84,7 +85,7 @@ const phase = fc.constantFrom<Json>({}, {}, {}, { phase: 'monitoring' });
  */
 const pair = fc
   .oneof(...STYLES.map((style) => fc.tuple(nodesOf(style), nodesOf(style))))
-  .chain(([all, others]) => fc.tuple(fc.constant(all), fc.constant(others), fc.nat(), phase, fc.nat(8)))
+  .chain(([all, others]) => fc.tuple(fc.constant(all), fc.constant(others), fc.nat(), phase, fc.nat(9)))
   .map(([all, others, place, top, kind]) => {
     const at = place % all.length;
     const other = others[place % others.length] as Json;
@@ -104,6 +105,7 @@ const pair = fc
       [{ ...all[at], rate_limits: separate }],
       [{ ...all[at], ...(takesMany && { share_threshold: own['share_threshold'] !== true }) }],
       [{ ...all[at], ...(rule?.['name'] !== undefined && { rate_limit: { ...rule, name: 'd' } }) }],
+      [{ ...all[at], ...(Array.isArray(value_regex) && { value_regex: ['x', '.y'] }) }],
     ];
     // The last version has another order.
     const changed = versions[kind] ? all.toSpliced(at, 1, ...versions[kind]) : all.toReversed();
