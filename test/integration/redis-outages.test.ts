@@ -228,6 +228,14 @@ describe('deadlines and bounds', () => {
     expect(reason(await store.take(large, Infinity))).toBe('decided');
   });
 
+  test('takes above the bound fail as in an outage while others wait for the connection', async () => {
+    redis.pause();
+    const store = open({ maxInFlight: 10, timeoutMicros: 10_000_000 });
+    const waiting = Array.from({ length: 10 }, (_, i) => hit(store, `k${i}`, now() + 300_000));
+    expect(reason(hit(store) as TakeResult)).toBe('overloaded');
+    expect((await Promise.all(waiting)).map(reason)).toEqual(Array(10).fill('disconnected'));
+  });
+
   test('requests with many limits wait for replies to earlier ones, and other requests do not', async () => {
     const store = await reached({ timeoutMicros: 10_000_000 });
     redis.pause();

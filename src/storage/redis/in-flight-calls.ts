@@ -153,8 +153,12 @@ export class InFlightCalls {
     this.#end(batch);
   }
 
-  /** Whether Redis has replied recently. A Redis that has no call to reply to counts as responsive. */
+  /**
+   * Whether Redis has replied recently. A connected Redis that has no call to reply to counts as responsive. Without a
+   * connection, Redis does not.
+   */
   get isResponsive(): boolean {
+    if (!this.#connection.up) return false;
     const since = this.#silentSinceMicros;
     return since === undefined || this.#options.monotonicMicros() - since < RESPONSIVE_MICROS;
   }
