@@ -176,13 +176,13 @@ Exit code: 0 if a rule matches, 1 if no rule matches, the policy is invalid or, 
 
 export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
 
-Compares two policies, each a file or a directory, rule by rule. Prints a sentence for each limit that is added, removed,
-tightened or loosened, and for other changes that affect answers: phases, matching order, derive. The command does not
-change any files.
+Compares two policies, each a file or a directory, rule by rule. Prints a sentence for each limit that is added,
+removed, tightened or loosened, and for other changes that affect answers: phases, matching order, derive. The command
+does not change any files.
 
 A change tightens if it could deny a request that the old policy allows, now or after a scheduled change of phase, or if
-the old and the new limits cannot be compared, such as quotas, chains and rules with replaces, which affect other limits.
-API keys are never shown.
+the old and the new limits cannot be compared, such as quotas, chains and rules with replaces, which affect other
+limits. API keys are never shown.
 
   --json           print JSON
 ${LOAD_OPTIONS_HELP}
