@@ -1,34 +1,25 @@
 /*
  * A complete decision without transport: bytes of a request → ShouldRateLimit → bytes of the answer, with the real
- * codec, memory store and metrics. With a decision log or traces, a CallInstrumentation comes first. To run it: `node
- * build/test/bench/micro/decide.bench.js [part of a name …]`.
+ * codec, memory store and metrics. To run it: `node build/test/bench/micro/decide.bench.js [part of a name …]`.
  */
 
 import { readFileSync } from 'node:fs';
 import { TopCounts } from '../../../src/admin/top/top-counts.js';
 import { assetPath } from '../../../src/assets.js';
 import { createClientCodec } from '../../../src/codec/client-codec.js';
-import type { Descriptor } from '../../../src/codec/messages.js';
+import type { DescriptorEntry } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import type { CallInfo } from '../../../src/grpc/grpc-server.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { MatchWork } from '../../../src/policy/match-work.js';
-import { Closers } from '../../../src/runtime/closers.js';
-import { CallInstrumentation } from '../../../src/server/calls/call-instrumentation.js';
-import { openDecisionLog } from '../../../src/server/decision-log/open-decision-log.js';
 import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
-import { OtlpTracing } from '../../../src/server/tracing/otlp-tracing.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
-import type { DecisionLog } from '../../../src/service/record/decision-record.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { LogOutput } from '../../../src/telemetry/log-output.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { TopBuckets } from '../../../src/telemetry/top/top-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
-import { descriptor } from '../../support/policy/decider.js';
 import { PLAIN_ANSWERS } from '../../support/policy/plain-answers.js';
 import { policyOf } from '../../support/policy/policies.js';
 import { type MicroCase, runCases } from './measure.js';
@@ -58,12 +49,7 @@ function newTopCounts(): TopCounts {
   return new TopCounts(new TopBuckets({ capacity: 500, nowMicros, random: Math.random }));
 }
 
-interface ServiceOptions {
-  readonly top?: TopCounts | undefined;
-  readonly decisionLog?: DecisionLog | undefined;
-}
-
-function serviceOn(policy: string, { top, decisionLog }: ServiceOptions = {}): ShouldRateLimit {
+function serviceOn(policy: string, top?: TopCounts): ShouldRateLimit {
   const compiled = policyOf(policy);
   const store = new MemoryStore({ ...MEMORY, clock: systemClock, maxBuckets: 2_000_000 });
   const metrics = new Metrics({
@@ -90,48 +76,20 @@ function serviceOn(policy: string, { top, decisionLog }: ServiceOptions = {}): S
     maxLimits: 256,
     matchWork: new MatchWork(),
     answers: PLAIN_ANSWERS,
-    decisionLog,
   });
 }
 
-/** Opens a decision log that discards its lines. */
-function openLog(sample: number): DecisionLog | undefined {
-  const log = createLogger({ level: 'info', format: 'json', colour: false });
-  const output = new LogOutput({ write: (bytes) => bytes.length });
-  const settings = { decisionLogSample: { denied: sample, ok: sample }, decisionLogFile: '' };
-  return openDecisionLog({ settings, clock: systemClock, log, output, worker: undefined }, new Closers())
-    ?.log;
-}
-
-/** Opens tracing without a collector, so that most spans are dropped. */
-function openTracing(): OtlpTracing {
-  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:9';
-  return new OtlpTracing({
-    protocol: 'http',
-    serviceName: 'bench',
-    serviceNamespace: '',
-    serviceInstanceId: '',
-    samplingRate: 1,
-    version: 'bench',
-    store: undefined,
-    listener: { taken: () => {}, failed: () => {} },
-    onWarning: () => {},
+function messageOf(domain: string, descriptors: readonly (readonly DescriptorEntry[])[]): Uint8Array {
+  return createClientCodec().encodeRequest({
+    domain,
+    hitsAddend: 0,
+    descriptors: descriptors.map((entries) => ({
+      entries,
+      limit: undefined,
+      hitsAddend: undefined,
+      isNegativeHits: false,
+    })),
   });
-}
-
-const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-const CALL: CallInfo = {
-  deadlineMicros: Number.POSITIVE_INFINITY,
-  cancelled: () => false,
-  onReset: undefined,
-  connection: {},
-  peer: '127.0.0.1:1',
-  requestId: 'bench',
-  header: (name) => (name === 'traceparent' ? TRACEPARENT : undefined),
-};
-
-function messageOf(domain: string, ...descriptors: readonly Descriptor[]): Uint8Array {
-  return createClientCodec().encodeRequest({ domain, hitsAddend: 0, descriptors });
 }
 
 interface CaseOptions {
@@ -143,10 +101,6 @@ interface CaseOptions {
   readonly node?: string;
   /** Whether decisions are counted for `/top`. */
   readonly top?: boolean;
-  /** Share of the decisions that are logged. */
-  readonly logged?: number;
-  /** Whether the caller's trace is recorded. */
-  readonly traced?: boolean;
 }
 
 function decision({
@@ -156,24 +110,17 @@ function decision({
   limit = NEVER_EMPTY,
   node,
   top = false,
-  logged = 0,
-  traced = false,
 }: CaseOptions): MicroCase {
   return () => {
-    const decisionLog = openLog(logged);
-    const service = serviceOn(policyText(rules, limit, node), {
-      top: top ? newTopCounts() : undefined,
-      decisionLog,
-    });
+    const service = serviceOn(policyText(rules, limit, node), top ? newTopCounts() : undefined);
     const groups = Array.from({ length: descriptors }, (_unused, i) => `group-${(i * 7 + 3) % rules}`);
     const message = messageOf(
       'bench',
-      ...groups.map((group) => descriptor([`tenant=${TENANT}`, `resource_group=${group}`])),
+      groups.map((group) => [
+        { key: 'tenant', value: TENANT },
+        { key: 'resource_group', value: group },
+      ]),
     );
-    if (decisionLog !== undefined || traced) {
-      const callers = new CallInstrumentation(true, traced ? openTracing() : undefined);
-      return () => void callers.handle(CALL, (caller) => service.handle(message, caller));
-    }
     const caller = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: systemClock.monotonicMicros() + 1e12 };
     const digits = digitPositions(message);
     return (call) => {
@@ -210,11 +157,13 @@ function writeTenant(message: Uint8Array, positions: readonly number[], tenant: 
 const openApi: MicroCase = () => {
   const text = readFileSync(assetPath('deploy/policies/open-api.yaml'), 'utf8');
   const service = serviceOn(text.replaceAll(/token_bucket: .*/g, NEVER_EMPTY));
-  const path = '/open/v5/user-chats/60b8c1d2e3/messages?limit=25';
-  const message = messageOf(
-    'open-api',
-    descriptor(['api_key=wk_live_6f1c0a3be2d94f7a', 'method=GET', `path=${path}`]),
-  );
+  const message = messageOf('open-api', [
+    [
+      { key: 'api_key', value: 'wk_live_6f1c0a3be2d94f7a' },
+      { key: 'method', value: 'GET' },
+      { key: 'path', value: '/open/v5/user-chats/60b8c1d2e3/messages?limit=25' },
+    ],
+  ]);
   const caller = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: systemClock.monotonicMicros() + 1e12 };
   return () => service.handle(message, caller);
 };
@@ -223,9 +172,6 @@ runCases(__filename, {
   'one descriptor': decision({}),
   'one descriptor, 1,000 tenants': decision({ tenants: 1000 }),
   'one descriptor, 1,000 tenants, counted for top': decision({ tenants: 1000, top: true }),
-  'one descriptor, 1 of 100 decisions is logged': decision({ logged: 0.01 }),
-  'one descriptor, each decision is logged': decision({ logged: 1 }),
-  'one descriptor, each decision is traced': decision({ traced: true }),
   'one descriptor, 1,000,000 tenants': decision({ tenants: 1_000_000 }),
   'one descriptor, denied': decision({ limit: EMPTY }),
   'one descriptor, 10,000 rules': decision({ rules: 10_000 }),
