@@ -15,8 +15,8 @@ import {
 } from './settings.js';
 
 /**
- * Tells whether a rule may ever deny a request. A limit that spills (`then`) stands for its chain. Rows of plans may
- * set the phase of a limit, and deny blocked customers at soft limits.
+ * Tells whether a rule may ever deny a request. For a limit that spills (`then`), tells whether its chain may. Rows of
+ * plans may set the phase of a limit, and deny blocked customers at soft limits.
  */
 function isEnforced(rule: Rule, { mayBlock }: DiffContext): boolean {
   const onOver = mayBlock ? undefined : rule.onOver;

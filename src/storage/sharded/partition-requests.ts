@@ -34,7 +34,6 @@ export class PartitionRequest {
   /** The {@link Shard.connectionEpoch} at the time of the reply. */
   takenEpoch: unknown;
   readonly partition: Partition;
-  readonly map: ShardMap;
   readonly shard: Shard | undefined;
   /** The items that were sent to the shard, and their result. */
   #sentItems: readonly TakeItem[] = [];
@@ -44,7 +43,6 @@ export class PartitionRequest {
   constructor(map: ShardMap, partition: Partition) {
     const shard = map.shardOf(partition);
     this.partition = partition;
-    this.map = map;
     this.shard = shard instanceof StorageError ? undefined : shard;
     if (shard instanceof StorageError) this.#result = shard;
   }
