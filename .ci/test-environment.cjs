@@ -78,6 +78,7 @@ module.exports = class extends TestEnvironment {
   scopes = [[]];
   /** Errors of these functions after a `describe` block or the file. */
   errors = [];
+  hasFailed = false;
 
   async setup() {
     await super.setup();
@@ -94,6 +95,7 @@ module.exports = class extends TestEnvironment {
     if (name === 'run_describe_start' || name === 'test_started') this.scopes.push([]);
     if (name === 'run_describe_finish' || name === 'test_done')
       await this.endScope(test?.errors ?? this.errors);
+    if (test?.errors.length > 0) this.hasFailed = true;
   }
 
   /** Closes what the innermost scope opened, the latest first. */
@@ -113,6 +115,8 @@ module.exports = class extends TestEnvironment {
     await this.global.weirTestEnd?.();
     await super.teardown();
     if (this.errors.length > 0) throw this.errors[0];
+    // A test that failed may have left something open, and an error here would hide why it failed.
+    if (this.hasFailed) return;
     const left = await leftOpen(this.before);
     if (left.length > 0)
       throw new Error(

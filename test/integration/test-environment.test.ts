@@ -40,6 +40,7 @@ test('what tests and blocks open is closed after their hooks, and a file that le
   const later = pathToFileURL(join(repositoryRoot, 'build/test/support/process/close-later.js'));
   const files = {
     timer: `test('passes', () => { setInterval(() => {}, 60_000); });`,
+    failure: `test('fails', () => { setInterval(() => {}, 60_000); throw new Error('the cause'); });`,
     process: `const { startProcess } = require('${processes.pathname}');
       afterAll(() => { if (!started.isRunning()) throw new Error('the process ended before this hook'); });
       const started = startProcess('sleep', ['60']);
@@ -64,6 +65,7 @@ test('what tests and blocks open is closed after their hooks, and a file that le
     `npx jest --forceExit --maxWorkers 2 --rootDir '${folder.path}' --config '${config}'`,
   );
   expect(ended.stderr).toContain('the tests left open: Timeout;');
+  expect(ended.stderr).toContain('the cause');
   expect(ended.stderr).toMatch(/PASS \S*process\.test\.js/);
   expect(ended.stderr).toMatch(/PASS \S*later\.test\.js/);
   expect(ended.stderr).toMatch(/● fails\s+it cannot be closed/);
