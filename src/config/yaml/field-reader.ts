@@ -1,6 +1,7 @@
 import { nearest } from '../../nearest-name.js';
 import type { RemovedKey } from '../../runtime/removed-names.js';
 import { shownStart } from '../../runtime/shown-address.js';
+import { notScalar, readScalar, type ScalarKind, type ScalarValue } from '../read/scalar-kinds.js';
 import { MAX_PROBLEMS, type Position, type ProblemList } from './config-problem.js';
 import {
   isNull,
@@ -163,11 +164,7 @@ export class FieldReader {
 
   /** Reads a string. Numbers and other scalars are read as written. */
   text(key: string): string | undefined {
-    const field = this.field(key);
-    if (field === undefined) return undefined;
-    if (field.value.kind === 'scalar') return field.value.text;
-    this.error(key, `"${key}" must be a string, not a ${kindName(field.value)}; write a single string`);
-    return undefined;
+    return this.scalar(key, { kind: 'text' });
   }
 
   /**
@@ -196,88 +193,42 @@ export class FieldReader {
     return this.text(key);
   }
 
+  /** Reads a single value of a kind; see {@link readScalar}. */
+  scalar<const Kind extends ScalarKind>(key: string, kind: Kind): ScalarValue<Kind> | undefined {
+    const field = this.field(key);
+    if (field === undefined) return undefined;
+    if (field.value.kind !== 'scalar') {
+      this.error(key, notScalar(kind, key, kindName(field.value)));
+      return undefined;
+    }
+    const read = readScalar(kind, field.value, key);
+    if (read.problem !== undefined) {
+      this.error(key, read.problem);
+      return undefined;
+    }
+    if (read.warning !== undefined) this.warn(key, read.warning);
+    return read.value;
+  }
+
   /** Reads `true` or `false` in any spelling of YAML 1.1. */
   boolean(key: string): boolean | undefined {
-    const field = this.field(key);
-    if (field === undefined) return undefined;
-    const { value } = field;
-    if (value.kind === 'scalar' && value.plain) {
-      const plain = readPlain(value.text);
-      if (plain.kind === 'boolean') return plain.value;
-    }
-    this.error(key, `"${key}" is ${found(value)}; write true or false${unquoted(value)}`);
-    return undefined;
+    return this.scalar(key, { kind: 'flag' });
   }
 
-  /**
-   * Reads an integer from `min` to `max`. `less` is added to the message for a smaller number, and for words that mean
-   * no limit.
-   */
+  /** Reads an integer from `min` to `max`; see {@link CountKind.less}. */
   integer(key: string, min: number, max: number, less?: string): number | undefined {
-    const field = this.field(key);
-    if (field === undefined) return undefined;
-    const { value } = field;
-    const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
-    const number = plain?.kind === 'integer' ? plain.value : undefined;
-    if (number === undefined || number < BigInt(min) || number > BigInt(max)) {
-      const meant = value.kind === 'scalar' ? meantNumber(value.text) : undefined;
-      const isMeant = meant !== undefined && meant >= min && meant <= max;
-      const remedy = `write ${isMeant ? meant : `a whole number from ${min} to ${max}`}${unquoted(value)}`;
-      const isLess = number !== undefined && number < BigInt(min);
-      const isNone = value.kind === 'scalar' && NO_LIMIT.test(value.text);
-      const hint = less !== undefined && (isLess || isNone) ? `, ${less}` : '';
-      this.error(key, `"${key}" is ${found(value)}; ${remedy}${hint}`);
-      return undefined;
-    }
-    this.warnOfOctal(key, number);
-    return Number(number);
+    return this.scalar(key, { kind: 'count', min, max, ...(less !== undefined && { less }) });
   }
 
-  /**
-   * Reads a number from `min` to `max`, with or without decimals. `example` is added to the message for other values.
-   */
-  number(key: string, min: number, max: number, example?: string): number | undefined {
-    const field = this.field(key);
-    if (field === undefined) return undefined;
-    const { value } = field;
-    const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
-    const number = plain?.kind === 'integer' || plain?.kind === 'float' ? Number(plain.value) : Number.NaN;
-    if (!(number >= min && number <= max)) {
-      const bounds = `${min < 1e-3 && min > 0 ? min.toFixed(6) : min} to ${max}`;
-      const hint = example === undefined ? '' : `, ${example}`;
-      const remedy = `write a number from ${bounds}${hint}${unquoted(value)}`;
-      this.error(key, `"${key}" is ${found(value)}; ${remedy}`);
-      return undefined;
-    }
-    if (plain?.kind === 'integer') this.warnOfOctal(key, plain.value);
-    return number;
+  /** Reads a number from `min` to `max`, with or without decimals; see {@link NumberKind.meaning}. */
+  number(key: string, min: number, max: number, meaning?: string): number | undefined {
+    return this.scalar(key, { kind: 'number', min, max, ...(meaning !== undefined && { meaning }) });
   }
 
-  private warnOfOctal(key: string, number: bigint): void {
-    const value = this.field(key)?.value;
-    if (value?.kind !== 'scalar' || !/^[+-]?0[0-9_]/.test(value.text)) return;
-    this.warn(
-      key,
-      `YAML reads "${value.text}" as an octal number, which is ${number} in decimal; write the number ` +
-        'without the leading 0',
-    );
-  }
-
-  /** Reads one of several words. `meaning` explains them if no word is similar to the value. */
-  choice<T extends string>(key: string, choices: readonly T[], meaning?: string): T | undefined {
-    const text = this.text(key);
-    if (text === undefined) return undefined;
-    const found = choices.find((choice) => choice === text);
-    if (found !== undefined) return found;
-    const near = nearest(text, choices);
-    const help = meaning === undefined ? '' : `; ${meaning}`;
-    const hint = near === undefined ? help : `; did you mean "${near}"?`;
-    const wrong =
-      choices.length === 1
-        ? `not a valid value; write ${choices[0]}`
-        : `not one of ${choices.join(', ')}${hint}`;
-    this.error(key, `"${shownStart(text)}" is ${wrong}`);
-    return undefined;
+  /** Reads one of several words; see {@link WordKind.meaning}. */
+  choice<T extends string>(key: string, words: readonly T[], meaning?: string): T | undefined {
+    const word = this.scalar(key, { kind: 'word', words, ...(meaning !== undefined && { meaning }) });
+    return words.find((one) => one === word);
   }
 
   /** Reads a mapping. Returns a reader for it. */
@@ -335,29 +286,6 @@ export class FieldReader {
 /** Returns the kind of a value for messages: `mapping`, `list` or `single value`. */
 export function kindName(value: YamlValue): string {
   return value.kind === 'map' ? 'mapping' : value.kind === 'list' ? 'list' : 'single value';
-}
-
-/** Describes a value in place of a number or boolean: `-10`, `"many"`, `the string "5"`, `a list`. */
-function found(value: YamlValue): string {
-  if (value.kind !== 'scalar') return `a ${kindName(value)}`;
-  const text = shownStart(value.text);
-  if (!value.plain) return `the string "${text}"`;
-  return readPlain(value.text).kind === 'text' ? `"${text}"` : text;
-}
-
-const NO_LIMIT = /^(?:unlimited|infinite|infinity|\.?inf|none)$/i;
-
-/** Returns the number that people mean by `1,000`, `10k` or `1e3`; undefined for other text. */
-function meantNumber(text: string): number | undefined {
-  const [, digits = '', unit = ''] = /^(\d{1,3}(?:,\d{3}){1,3}|\d{1,10})(k|e[1-9])?$/i.exec(text) ?? [];
-  if (digits === '') return undefined;
-  const zeros = unit === '' ? 0 : unit.toLowerCase() === 'k' ? 3 : Number(unit.slice(1));
-  return Number(digits.replaceAll(',', '')) * 10 ** zeros;
-}
-
-/** Returns the end of a remedy if the quotes are the mistake, or a part of it. */
-function unquoted(value: YamlValue): string {
-  return value.kind === 'scalar' && !value.plain ? ', without quotes' : '';
 }
 
 const TYPOGRAPHIC_QUOTES =

@@ -15,6 +15,7 @@ import { shownStart } from '../../../runtime/shown-address.js';
 import { parseGoDuration } from '../../yaml/go-duration.js';
 import { readPlain } from '../../yaml/yaml-scalar.js';
 import { unitOf } from '../rates/unit-of.js';
+import { readScalar } from '../scalar-kinds.js';
 
 /** Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F` and `1_000`. */
 const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_/i;
@@ -41,8 +42,8 @@ export function numberOfText(kind: ColumnKind, text: string): number {
     const nanos = parseGoDuration(text);
     return nanos === undefined ? Number.NaN : Number(nanos / 1000n);
   }
-  const plain = readPlain(text);
-  return plain.kind === 'integer' ? Number(plain.value) : Number.NaN;
+  const read = readScalar({ kind: 'count', min: 0, max: Number.MAX_SAFE_INTEGER }, { text, plain: true }, '');
+  return read.problem === undefined ? read.value : Number.NaN;
 }
 
 /** Returns the text of a number in a table, the inverse of {@link numberOfText}; undefined without a value. */

@@ -1,9 +1,6 @@
 import { UNIT_MICROS, type WindowUnit } from '../../../limiter/window-unit.js';
 import { parseGoDuration } from '../../yaml/go-duration.js';
 
-/** Maximum duration in Go's notation, in hours: 2^63-1 nanoseconds. */
-const MAX_GO_HOURS = 2_562_047;
-
 /** A number of units: `minute` and 5 for 5 minutes. */
 interface UnitCount {
   readonly unit: WindowUnit;
@@ -65,7 +62,7 @@ export function asUnit(text: string): string | undefined {
  * Returns Go's notation for a length of time in another notation: `24h` for `1d`, `5m` for `5 minutes`. For a longer
  * time than `maxHours`, returns `at most` and the maximum.
  */
-export function asGoDuration(text: string, maxHours = MAX_GO_HOURS): string | undefined {
+export function asGoDuration(text: string, maxHours: number): string | undefined {
   const length = readLength(/^\d+$/.test(text) ? `${text}s` : text);
   if (length === undefined) return undefined;
   const seconds = (UNIT_MICROS[length.unit] / 1_000_000) * length.count;

@@ -9,17 +9,14 @@ import {
 } from '../../../policy/rule.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { keysOf } from '../policy-fields.js';
-import { readNanos } from './read-duration.js';
 
 /** Default `expires_after` of `concurrency` and of `hold`, in milliseconds. */
 const DEFAULT_SLOT_MILLIS = 60_000;
 const DEFAULT_HOLD_MILLIS = 600_000;
 
-/** Maximum `expires_after`, in hours. */
-const MAX_EXPIRY_HOURS = 168;
-
-const NANOS_PER_MILLI = 1_000_000n;
-const NANOS_PER_SECOND = 1e9;
+const MICROS_PER_SECOND = 1_000_000;
+/** Maximum `expires_after`: 7 days. */
+const MAX_EXPIRY_MICROS = 168 * 3600 * MICROS_PER_SECOND;
 
 /** Keys that define another rate, each of which excludes `concurrency`. */
 const OTHER_RATES: readonly string[] = ['token_bucket', 'unit', 'requests_per_unit'];
@@ -158,36 +155,23 @@ function checkPossible(hold: FieldReader, amount: number, most: number): void {
 
 /** Reads `expires_after`. Returns milliseconds, or undefined if it is invalid. */
 function readExpiry(reader: FieldReader, defaultMillis: number): number | undefined {
-  const key = 'expires_after';
-  if (reader.field(key) === undefined) return defaultMillis;
-  const nanos = readNanos(reader, key, MAX_EXPIRY_HOURS);
-  if (nanos === undefined) return undefined;
-  if (nanos < NANOS_PER_MILLI) {
-    reader.error(
-      key,
-      `the time is shorter than 1ms; write a time from 1ms to ${MAX_EXPIRY_HOURS}h, such as 60s`,
-    );
-  } else if (nanos > BigInt(MAX_EXPIRY_HOURS * 3_600_000) * NANOS_PER_MILLI) {
-    reader.error(key, `the time is longer than ${MAX_EXPIRY_HOURS}h (7 days); shorten it`);
-  } else if (nanos % NANOS_PER_MILLI !== 0n) {
-    reader.error(key, 'the time is not a whole number of milliseconds; round it');
-  } else {
-    return Number(nanos / NANOS_PER_MILLI);
-  }
-  return undefined;
+  if (reader.field('expires_after') === undefined) return defaultMillis;
+  const micros = reader.scalar('expires_after', {
+    kind: 'duration',
+    min: 1000,
+    max: MAX_EXPIRY_MICROS,
+    step: 1000,
+  });
+  return micros === undefined ? undefined : micros / 1000;
 }
 
 /** Reads `retry_after`. Returns seconds, or undefined if it is absent or invalid. */
 function readRetryAfter(reader: FieldReader): number | undefined {
-  const key = 'retry_after';
-  if (reader.field(key) === undefined) return undefined;
-  const nanos = readNanos(reader, key, MAX_EXPIRY_HOURS);
-  if (nanos === undefined) return undefined;
-  const seconds = Number(nanos) / NANOS_PER_SECOND;
-  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_EXPIRY_HOURS * 3600) return seconds;
-  reader.error(
-    key,
-    `the time is not a whole number of seconds from 1s to ${MAX_EXPIRY_HOURS}h; write such a time, for example 5s`,
-  );
-  return undefined;
+  const micros = reader.scalar('retry_after', {
+    kind: 'duration',
+    min: MICROS_PER_SECOND,
+    max: MAX_EXPIRY_MICROS,
+    step: MICROS_PER_SECOND,
+  });
+  return micros === undefined ? undefined : micros / MICROS_PER_SECOND;
 }

@@ -8,11 +8,9 @@ import type { RateSpec } from '../../../policy/rate-spec.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { readPlannedRate } from '../plans/planned-limit.js';
-import { asUnit } from './duration-spelling.js';
 import type { RateDefaults, RateFields } from './rate-fields.js';
 import { readConcurrency, readHold } from './read-holds.js';
 import { checkedBucket, type Debt, readTokenBucket } from './read-token-bucket.js';
-import { unitOf } from './unit-of.js';
 
 /** Keys that define a window, none of which a `token_bucket` can have. */
 const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
@@ -68,7 +66,7 @@ function readBucket(reader: FieldReader): RateSpec | undefined {
 
 /** Reads a number of requests per unit: a window, or a token bucket that refills at this rate. */
 function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | undefined {
-  const unit = readUnit(reader, reader.name('unit'));
+  const unit = readUnit(reader);
   const requests = reader.integer(
     'requests_per_unit',
     0,
@@ -264,28 +262,14 @@ function noLimit(path: string): string {
     : 'the limit is missing; write token_bucket, or unit and requests_per_unit, or concurrency';
 }
 
-function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
-  if (text === undefined) {
-    // A wrong type is already reported.
-    if (reader.field('unit') !== undefined) return undefined;
-    const partly = ['requests_per_unit', 'unit_multiplier', 'calendar', 'burst'].some((key) =>
-      reader.has(key),
-    );
-    const message = partly
-      ? `"unit" is missing; write one of ${WINDOW_UNITS.join(', ')}`
-      : noLimit(reader.path);
-    reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
-    return undefined;
-  }
-  const unit = unitOf(text);
-  if (unit === undefined) {
-    const near = /\d/.test(text) ? undefined : nearest(text, WINDOW_UNITS);
-    const written = near === undefined ? asUnit(text) : undefined;
-    const remedy = near === undefined ? `write one of ${WINDOW_UNITS.join(', ')}` : `did you mean "${near}"?`;
-    reader.error(
-      'unit',
-      `"${shownStart(text)}" is not a valid unit; ${written === undefined ? remedy : `write ${written}`}`,
-    );
-  }
-  return unit;
+function readUnit(reader: FieldReader): WindowUnit | undefined {
+  if (reader.name('unit') !== undefined) return reader.scalar('unit', { kind: 'unit' });
+  // A wrong type is already reported.
+  if (reader.field('unit') !== undefined) return undefined;
+  const partly = ['requests_per_unit', 'unit_multiplier', 'calendar', 'burst'].some((key) => reader.has(key));
+  const message = partly
+    ? `"unit" is missing; write one of ${WINDOW_UNITS.join(', ')}`
+    : noLimit(reader.path);
+  reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
+  return undefined;
 }

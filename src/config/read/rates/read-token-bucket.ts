@@ -2,10 +2,15 @@ import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
 import type { TokenBucketSpec } from '../../../policy/rate-spec.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { keysOf } from '../policy-fields.js';
-import { readNanos } from './read-duration.js';
+import type { DurationKind } from '../scalar-kinds.js';
 
-/** Minimum `fill_interval`, in microseconds. */
-const MIN_FILL_INTERVAL_MICROS = 1000;
+const FILL_INTERVAL: DurationKind = {
+  kind: 'duration',
+  min: 1000,
+  max: MAX_FILL_MICROS,
+  step: 1,
+  less: 'or multiply it and tokens_per_fill by the same number',
+};
 
 /** A `token_bucket` as written in the file, with each number within its bounds; see {@link checkedBucket}. */
 export interface TokenBucketFields {
@@ -99,22 +104,5 @@ function readFillInterval(bucket: FieldReader): number | undefined {
     );
     return undefined;
   }
-  const nanos = readNanos(bucket, 'fill_interval');
-  if (nanos === undefined) return undefined;
-  if (nanos < BigInt(MIN_FILL_INTERVAL_MICROS) * 1000n) {
-    bucket.error(
-      'fill_interval',
-      'the interval is shorter than 1ms; multiply it and tokens_per_fill by the same number',
-    );
-    return undefined;
-  }
-  if (nanos % 1000n !== 0n) {
-    bucket.error('fill_interval', 'the interval is not a whole number of microseconds; round it');
-    return undefined;
-  }
-  if (nanos / 1000n > BigInt(MAX_FILL_MICROS)) {
-    bucket.error('fill_interval', 'the interval is longer than 100 years; shorten it');
-    return undefined;
-  }
-  return Number(nanos / 1000n);
+  return bucket.scalar('fill_interval', FILL_INTERVAL);
 }

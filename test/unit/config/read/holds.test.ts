@@ -83,15 +83,15 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
     ],
     [
       'concurrency: { max: 4, expires_after: 999us }',
-      'concurrency.expires_after: the time is shorter than 1ms; write a time from 1ms to 168h, such as 60s',
+      'concurrency.expires_after: "expires_after" is 999us; write a duration from 1ms to 168h',
     ],
     [
       'concurrency: { max: 4, expires_after: 1.0001s }',
-      'concurrency.expires_after: the time is not a whole number of milliseconds; round it',
+      'concurrency.expires_after: "expires_after" is 1.0001s; write a whole number of milliseconds',
     ],
     [
       'concurrency: { max: 4, expires_after: 168h1ms }',
-      'concurrency.expires_after: the time is longer than 168h (7 days); shorten it',
+      'concurrency.expires_after: "expires_after" is 168h1ms; write a duration from 1ms to 168h',
     ],
     ...[BUCKET, 'unit: day', 'requests_per_unit: 1'].map((field): [string, string] => {
       const key = field.slice(0, field.indexOf(':'));
@@ -136,8 +136,8 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
     ],
     ...['0s', '1500ms', '169h'].map((time): [string, string] => [
       `concurrency: { max: 4, retry_after: ${time} }`,
-      'concurrency.retry_after: the time is not a whole number of seconds from 1s to 168h; write such a time, for ' +
-        'example 5s',
+      `concurrency.retry_after: "retry_after" is ${time}; write ` +
+        (time === '1500ms' ? 'a whole number of seconds' : 'a duration from 1s to 168h'),
     ]),
     [
       'concurrency: { max: 4, pair: oldest }',

@@ -372,21 +372,21 @@ describe('token_bucket', () => {
     ['max_tokens: 1, fill_interval: 1', `4:63: ${path}.fill_interval: "1" is not a valid duration; write 1s`],
     [
       'max_tokens: 1, fill_interval: 999us',
-      `4:63: ${path}.fill_interval: the interval is shorter than 1ms; multiply it and tokens_per_fill ` +
-        'by the same number',
+      `4:63: ${path}.fill_interval: "fill_interval" is 999us; write a duration from 1ms to 876000h, or multiply it ` +
+        'and tokens_per_fill by the same number',
     ],
     [
       'max_tokens: 1, fill_interval: -1s',
-      `4:63: ${path}.fill_interval: the interval is shorter than 1ms; multiply it and tokens_per_fill ` +
-        'by the same number',
+      `4:63: ${path}.fill_interval: "fill_interval" is -1s; write a duration from 1ms to 876000h, or multiply it ` +
+        'and tokens_per_fill by the same number',
     ],
     [
       'max_tokens: 1, fill_interval: 1000001ns',
-      `4:63: ${path}.fill_interval: the interval is not a whole number of microseconds; round it`,
+      `4:63: ${path}.fill_interval: "fill_interval" is 1000001ns; write a whole number of microseconds`,
     ],
     [
       'max_tokens: 1, fill_interval: 876001h',
-      `4:63: ${path}.fill_interval: the interval is longer than 100 years; shorten it`,
+      `4:63: ${path}.fill_interval: "fill_interval" is 876001h; write a duration from 1ms to 876000h`,
     ],
     [
       'max_tokens: 876001, fill_interval: 1h',

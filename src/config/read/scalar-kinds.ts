@@ -1,0 +1,245 @@
+import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
+import { nearest } from '../../nearest-name.js';
+import { describeMicros } from '../../policy/describe.js';
+import { shownStart } from '../../runtime/shown-address.js';
+import { parseGoDuration } from '../yaml/go-duration.js';
+import { readPlain } from '../yaml/yaml-scalar.js';
+import type { YamlScalar } from '../yaml/yaml-value.js';
+import { asGoDuration, asUnit } from './rates/duration-spelling.js';
+
+/*
+ * The kinds of single values, and the only code that reads them. A literal in a limit, a cell of a table of plans, a
+ * default and a value of a plan have the same kinds, so they have the same values and the same errors.
+ */
+
+/** A kind of single values, with its bounds. */
+export type ScalarKind =
+  /** Any text, also one that YAML reads as a number. */
+  | { readonly kind: 'text' }
+  | { readonly kind: 'flag' }
+  | CountKind
+  | NumberKind
+  | DurationKind
+  | { readonly kind: 'unit' }
+  | WordKind;
+
+/** A whole number. */
+export interface CountKind {
+  readonly kind: 'count';
+  readonly min: number;
+  readonly max: number;
+  /** What else to write for a smaller number, and for a word that means no limit. */
+  readonly less?: string;
+}
+
+/** A number with or without decimals. */
+export interface NumberKind {
+  readonly kind: 'number';
+  readonly min: number;
+  readonly max: number;
+  /** What the number is, with an example. */
+  readonly meaning?: string;
+}
+
+/** A length of time in Go's notation. Bounds and values are in microseconds. */
+export interface DurationKind {
+  readonly kind: 'duration';
+  readonly min: number;
+  readonly max: number;
+  /** The value must be a multiple of this time. */
+  readonly step: number;
+  /** What else to write for a shorter time. */
+  readonly less?: string;
+}
+
+/** One of several words. */
+export interface WordKind<Word extends string = string> {
+  readonly kind: 'word';
+  readonly words: readonly Word[];
+  /** What the words mean, if no word is similar to the value. */
+  readonly meaning?: string;
+}
+
+/** The value of a kind. A duration is in microseconds. */
+export type ScalarValue<Kind extends ScalarKind> = Kind extends { readonly kind: 'text' }
+  ? string
+  : Kind extends { readonly kind: 'flag' }
+    ? boolean
+    : Kind extends { readonly kind: 'unit' }
+      ? WindowUnit
+      : Kind extends WordKind<infer Word>
+        ? Word
+        : number;
+
+/** A value as written. */
+export type Scalar = Pick<YamlScalar, 'text' | 'plain' | 'tag'>;
+
+/** The value, perhaps with a warning, or the problem, both as sentences for messages. */
+export type ScalarResult<Value> =
+  | { readonly value: Value; readonly warning?: string; readonly problem?: undefined }
+  | { readonly problem: string };
+
+/** Reads a value that is present and not null. `name` is its key or column in messages. */
+export function readScalar<const Kind extends ScalarKind>(
+  kind: Kind,
+  scalar: Scalar,
+  name: string,
+): ScalarResult<ScalarValue<Kind>>;
+export function readScalar(kind: ScalarKind, scalar: Scalar, name: string): ScalarResult<unknown> {
+  switch (kind.kind) {
+    case 'text':
+      return { value: scalar.text };
+    case 'flag':
+      return readFlag(scalar, name);
+    case 'count':
+      return readCount(kind, scalar, name);
+    case 'number':
+      return readNumber(kind, scalar, name);
+    case 'duration':
+      return readDuration(kind, scalar, name);
+    case 'unit':
+      return readUnit(scalar);
+    case 'word':
+      return readWord(kind, scalar);
+  }
+}
+
+/** Returns the problem of a list or a mapping (`found`) in the place of a value. */
+export function notScalar(kind: ScalarKind, name: string, found: string): string {
+  const remedy = remedyOf(kind);
+  return remedy === undefined
+    ? `"${name}" must be a string, not a ${found}; write a single string`
+    : `"${name}" is a ${found}; ${remedy}`;
+}
+
+/** Returns the remedy for another value than a number or a flag. */
+function remedyOf(kind: ScalarKind): string | undefined {
+  if (kind.kind === 'flag') return 'write true or false';
+  if (kind.kind === 'count') return `write a whole number from ${kind.min} to ${kind.max}`;
+  if (kind.kind !== 'number') return undefined;
+  const { min, max, meaning } = kind;
+  const bounds = `${min < 1e-3 && min > 0 ? min.toFixed(6) : min} to ${max}`;
+  return `write a number from ${bounds}${meaning === undefined ? '' : `, ${meaning}`}`;
+}
+
+/** Reads `true` or `false` in any spelling of YAML 1.1. */
+function readFlag(scalar: Scalar, name: string): ScalarResult<boolean> {
+  const plain = scalar.plain ? readPlain(scalar.text) : undefined;
+  if (plain?.kind === 'boolean') return { value: plain.value };
+  return { problem: `"${name}" is ${found(scalar)}; ${remedyOf({ kind: 'flag' })}${unquoted(scalar)}` };
+}
+
+function readCount(kind: CountKind, scalar: Scalar, name: string): ScalarResult<number> {
+  const { min, max, less } = kind;
+  const number = wholeNumber(scalar);
+  if (number !== undefined && number >= BigInt(min) && number <= BigInt(max)) {
+    return { value: Number(number), ...octalWarning(scalar, number) };
+  }
+  const meant = meantNumber(scalar.text);
+  const isMeant = meant !== undefined && meant >= min && meant <= max;
+  const remedy = `${isMeant ? `write ${meant}` : remedyOf(kind)}${unquoted(scalar)}`;
+  const isLess = (number !== undefined && number < BigInt(min)) || NO_LIMIT.test(scalar.text);
+  const hint = less !== undefined && isLess ? `, ${less}` : '';
+  return { problem: `"${name}" is ${found(scalar)}; ${remedy}${hint}` };
+}
+
+/**
+ * Returns the whole number; undefined for other text. Databases and spreadsheets write `1000.0`, which counts as 1000.
+ * A number with the tag `!!float` is not a whole number, as in envoyproxy/ratelimit.
+ */
+function wholeNumber({ plain: isPlain, text, tag }: Scalar): bigint | undefined {
+  const plain = isPlain ? readPlain(text) : undefined;
+  if (plain?.kind === 'integer') return plain.value;
+  if (plain?.kind !== 'float' || tag !== undefined || !Number.isSafeInteger(plain.value)) return undefined;
+  return BigInt(plain.value);
+}
+
+function readNumber(kind: NumberKind, scalar: Scalar, name: string): ScalarResult<number> {
+  const plain = scalar.plain ? readPlain(scalar.text) : undefined;
+  const number = plain?.kind === 'integer' || plain?.kind === 'float' ? Number(plain.value) : Number.NaN;
+  if (number >= kind.min && number <= kind.max) {
+    return { value: number, ...(plain?.kind === 'integer' && octalWarning(scalar, plain.value)) };
+  }
+  return { problem: `"${name}" is ${found(scalar)}; ${remedyOf(kind)}${unquoted(scalar)}` };
+}
+
+function octalWarning({ text }: Scalar, number: bigint): { readonly warning?: string } {
+  if (!/^[+-]?0[0-9_]/.test(text)) return {};
+  return {
+    warning:
+      `YAML reads "${text}" as an octal number, which is ${number} in decimal; write the number ` +
+      'without the leading 0',
+  };
+}
+
+const MICROS_PER_HOUR = 3_600_000_000;
+
+/** Names of the steps of durations. */
+const STEPS: ReadonlyMap<number, string> = new Map([
+  [1, 'microseconds'],
+  [1000, 'milliseconds'],
+  [1_000_000, 'seconds'],
+]);
+
+function readDuration(kind: DurationKind, { text }: Scalar, name: string): ScalarResult<number> {
+  const { min, max, step, less } = kind;
+  const nanos = parseGoDuration(text);
+  if (nanos === undefined) {
+    const meant = asGoDuration(text, Math.floor(max / MICROS_PER_HOUR));
+    const remedy =
+      meant === undefined ? 'write a number and a unit, such as 150ms, 1s or 1h30m' : `write ${meant}`;
+    return { problem: `"${shownStart(text)}" is not a valid duration; ${remedy}` };
+  }
+  const isShort = nanos < BigInt(min) * 1000n;
+  if (!isShort && nanos <= BigInt(max) * 1000n) {
+    if (nanos % (BigInt(step) * 1000n) === 0n) return { value: Number(nanos / 1000n) };
+    return { problem: `"${name}" is ${text}; write a whole number of ${STEPS.get(step)}` };
+  }
+  const hint = less !== undefined && isShort ? `, ${less}` : '';
+  const bounds = `${describeMicros(min)} to ${describeMicros(max)}`;
+  return { problem: `"${name}" is ${shownStart(text)}; write a duration from ${bounds}${hint}` };
+}
+
+/** Reads the name of a unit, in upper or lower case as in envoyproxy/ratelimit. */
+function readUnit({ text }: Scalar): ScalarResult<WindowUnit> {
+  const unit = WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
+  if (unit !== undefined) return { value: unit };
+  const near = /\d/.test(text) ? undefined : nearest(text, WINDOW_UNITS);
+  const written = near === undefined ? asUnit(text) : undefined;
+  const remedy = near === undefined ? `write one of ${WINDOW_UNITS.join(', ')}` : `did you mean "${near}"?`;
+  return {
+    problem: `"${shownStart(text)}" is not a valid unit; ${written === undefined ? remedy : `write ${written}`}`,
+  };
+}
+
+function readWord({ words, meaning }: WordKind, { text }: Scalar): ScalarResult<string> {
+  if (words.includes(text)) return { value: text };
+  const near = nearest(text, words);
+  const help = meaning === undefined ? '' : `; ${meaning}`;
+  const hint = near === undefined ? help : `; did you mean "${near}"?`;
+  const wrong =
+    words.length === 1 ? `not a valid value; write ${words[0]}` : `not one of ${words.join(', ')}${hint}`;
+  return { problem: `"${shownStart(text)}" is ${wrong}` };
+}
+
+/** Describes a text in the place of a number or a flag: `-10`, `"many"`, `the string "5"`. */
+function found({ text: whole, plain }: Scalar): string {
+  const text = shownStart(whole);
+  if (!plain) return `the string "${text}"`;
+  return readPlain(whole).kind === 'text' ? `"${text}"` : text;
+}
+
+/** Returns the end of a remedy if the quotes are the mistake, or a part of it. */
+function unquoted({ plain }: Scalar): string {
+  return plain ? '' : ', without quotes';
+}
+
+const NO_LIMIT = /^(?:unlimited|infinite|infinity|\.?inf|none)$/i;
+
+/** Returns the number that people mean by `1,000`, `10k` or `"1e3"`; undefined for other text. */
+function meantNumber(text: string): number | undefined {
+  const [, digits = '', unit = ''] = /^(\d{1,3}(?:,\d{3}){1,3}|\d{1,10})(k|e[1-9])?$/i.exec(text) ?? [];
+  if (digits === '') return undefined;
+  const zeros = unit === '' ? 0 : unit.toLowerCase() === 'k' ? 3 : Number(unit.slice(1));
+  return Number(digits.replaceAll(',', '')) * 10 ** zeros;
+}
