@@ -18,8 +18,10 @@ export const LANES = 50;
 /** Lane of this process. Programs outside of jest, such as benchmarks, share lane 0. */
 export const LANE = (globalThis as { readonly weirTestLane?: number }).weirTestLane ?? 0;
 
-/** Ports that this process already handed out, because a server may not have opened its port yet. */
+/** Ports that this process has handed out lately, because a server may not have opened its port yet. */
 const handedOut = new Set<number>();
+/** Attempts to find a port after which almost all ports of the lane are handed out, as in a long benchmark. */
+const MAX_ATTEMPTS = 5000;
 
 /**
  * Returns the end of the range to choose from. Ports for outgoing connections (ip_local_port_range) are excluded,
@@ -45,13 +47,19 @@ function isFree(port: number): Promise<boolean> {
 
 /**
  * Returns ports of 127.0.0.1 that were free a moment ago, and that no other test process chooses. They are all
- * different, and never the same twice in one process. `partner` is added to each for a second port that is free and
- * reserved with it, such as the bus of a Redis Cluster.
+ * different, and a process gets one again only after nearly all others. `partner` is added to each for a second port
+ * that is free and reserved with it, such as the bus of a Redis Cluster.
  */
 export async function freePorts(count: number, partner = 0): Promise<number[]> {
   const end = firstEphemeralPort() - partner;
   const ports: number[] = [];
-  while (ports.length < count) {
+  for (let attempts = 1; ports.length < count; attempts++) {
+    // The servers that use the earlier ports are up by now, or stopped.
+    if (attempts % MAX_ATTEMPTS === 0) {
+      handedOut.clear();
+      for (const port of ports) handedOut.add(port).add(port + partner);
+    }
+    if (attempts > 2 * MAX_ATTEMPTS) throw new Error('the machine has no free port for a test');
     const port =
       FIRST_PORT + LANE + LANES * Math.floor(Math.random() * Math.floor((end - FIRST_PORT) / LANES));
     const both = partner === 0 ? [port] : [port, port + partner];

@@ -22,3 +22,11 @@ test('calls at the same time choose different ports', async () => {
   const chosen = await Promise.all(Array.from({ length: 100 }, () => freePorts(1)));
   expect(new Set(chosen.flat()).size).toBe(100);
 });
+
+test('a long process gets the ports of stopped servers again', async () => {
+  const ports: number[] = [];
+  for (let i = 0; i < 8; i++) ports.push(...(await freePorts(100)));
+  // A lane has about 450 ports.
+  expect(ports).toHaveLength(800);
+  expect(new Set(ports).size).toBeLessThan(800);
+});
