@@ -1,4 +1,5 @@
 import { nearest } from '../../nearest-name.js';
+import type { UnmatchedMode } from '../../policy/policy.js';
 import { isSecretKey } from '../../policy/redact.js';
 import type { NodeFields, StepSpec } from '../../policy/spec.js';
 import { shownStart } from '../../runtime/shown-address.js';
@@ -15,6 +16,11 @@ export class DerivedEntries {
   /** Keys of the entries that `derive` reads, which are not misspelled. */
   readonly #sources = new Set<string>();
   readonly #secretKeys: ReadonlySet<string>;
+  /**
+   * The exact values that descriptors have for each key. Undefined for a key of which other descriptors are wanted or
+   * misspelled, so that nothing is said about the values of `derive`.
+   */
+  readonly #matched = new Map<string, Set<string> | undefined>();
   /** The derived key that a misspelled key most likely means. */
   readonly #meant = new Map<string, string | undefined>();
 
@@ -28,12 +34,22 @@ export class DerivedEntries {
     }
   }
 
-  /** Warns if a descriptor matches no derived entry, but seems to be meant for one. */
-  check(reader: FieldReader, { key, value, matcher }: Pick<NodeFields, 'key' | 'value' | 'matcher'>): void {
+  /**
+   * Warns if a descriptor matches no derived entry, but seems to be meant for one. `onUnmatched` applies to the level
+   * of the descriptor.
+   */
+  check(
+    reader: FieldReader,
+    { key, value, matcher }: Pick<NodeFields, 'key' | 'value' | 'matcher'>,
+    onUnmatched: UnmatchedMode,
+  ): void {
     if (this.#values.size === 0) return;
     this.checkKey(reader, 'key', key);
     const values = this.#values.get(key);
     const isExact = matcher === undefined && value !== '' && !value.includes('*');
+    const isKnown = isExact && values?.has(value) === true && onUnmatched === 'warn';
+    const exact = this.#matched.has(key) ? this.#matched.get(key) : new Set<string>();
+    this.#matched.set(key, isKnown ? exact?.add(value) : undefined);
     if (values === undefined || !isExact || values.has(value) || isSecretKey(key, this.#secretKeys)) return;
     const near = values.size > MAX_COMPARED ? undefined : nearest(value, values);
     const remedy =
@@ -43,6 +59,28 @@ export class DerivedEntries {
       `no rule of "derive" sets the entry "${shownStart(key)}" to "${shownStart(value)}", so no derived entry ` +
         `matches this descriptor; ${remedy}`,
     );
+  }
+
+  /** Warns about rules of `derive` in a file whose value no descriptor has, once all descriptors are checked. */
+  checkRules(root: FieldReader): void {
+    if (root.problems.errorCount > 0 || this.#matched.size === 0) return;
+    for (const item of root.mappings('derive', 'mappings')) {
+      const entry = item.text('entry') ?? '';
+      const exact = this.#matched.get(entry);
+      // A later item may read the entry.
+      if (exact === undefined || this.#sources.has(entry) || isSecretKey(entry, this.#secretKeys)) continue;
+      for (const rule of item.mappings('rules', 'mappings')) {
+        const value = rule.text('value') ?? '';
+        if (exact.has(value)) continue;
+        rule.warn(
+          'value',
+          `no descriptor with the key "${shownStart(entry)}" has the value "${shownStart(value)}", so this rule ` +
+            `leads ` +
+            'to no limit; correct the value, or add a descriptor with it (or on_unmatched: ignore, if no limit ' +
+            'is meant)',
+        );
+      }
+    }
   }
 
   /** Warns if a key differs from a derived entry in one letter. */

@@ -139,6 +139,11 @@ interface Inherited {
   readonly planEntry: 'absent' | 'own' | 'shared';
 }
 
+/**
+ * Number of patterns and regular expressions with one key on one level above which a warning says that they cost time.
+ */
+const MANY_PATTERNS = 200;
+
 /** Maximum number of rule names that are compared to a misspelt name. Each comparison takes time. */
 const MAX_COMPARED = 200;
 
@@ -152,6 +157,19 @@ interface LocatedNode {
 class SiblingNodes {
   /** Created on demand, because most nodes have no child nodes. */
   private nodesByMatch: Map<string, LocatedNode> | undefined;
+  /** Number of patterns and regular expressions for each key. */
+  private patterns: Map<string, number> | undefined;
+
+  /** Counts the patterns of a node. Returns whether the level now has many with its key, once for each key. */
+  hasManyPatterns({ key, value, matcher }: NodeFields): boolean {
+    const isPattern = matcher === undefined ? value.includes('*') : matcher.kind === 'regex';
+    if (!isPattern) return false;
+    this.patterns ??= new Map();
+    const before = this.patterns.get(key) ?? 0;
+    const count = before + (matcher?.items.length ?? 1);
+    this.patterns.set(key, count);
+    return before <= MANY_PATTERNS && count > MANY_PATTERNS;
+  }
 
   /** Adds a node, unless an existing node matches the very same value, block or pattern. Returns that node. */
   add(added: LocatedNode): LocatedNode | undefined {
@@ -219,6 +237,7 @@ class TreeReader {
       this.derivedEntries.checkKey(this.settings.plans.reader, 'by', this.settings.plans.by);
     this.refuseHoldEntry();
     for (const { root } of sources) this.warnOfUnreachable(root, tree);
+    for (const { root } of sources) this.derivedEntries.checkRules(root);
     return tree;
   }
 
@@ -236,7 +255,7 @@ class TreeReader {
   private readNode(reader: FieldReader, above: Inherited, siblings: SiblingNodes): NodeSpec | undefined {
     reader.expectKeys(NODE_KEYS, MISPLACED_KEYS, NOT_IN_DESCRIPTOR);
     const matched = readMatched(reader);
-    this.derivedEntries.check(reader, matched);
+    this.derivedEntries.check(reader, matched, above.onUnmatched);
     const phase = readPhase(reader) ?? above.phase;
     const enforcePercent = readEnforcePercent(reader) ?? above.enforcePercent;
     const onUnmatched = readOnUnmatched(reader) ?? above.onUnmatched;
@@ -267,6 +286,7 @@ class TreeReader {
     this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
     const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, onUnmatched, isList };
     const isGood = fields.key !== '' && this.isNew(fields, reader, siblings);
+    if (siblings.hasManyPatterns(fields)) warnOfPatterns(reader, fields.key);
     if (rules.some(({ plan }) => plan !== undefined)) this.checkPlanEntry(reader, planEntry);
     if (planEntry === 'absent' && rules.some(({ rate }) => rate !== undefined)) {
       plans?.withoutCustomer.push(placeName(reader.problems.file, reader.map.at));
@@ -352,6 +372,18 @@ class TreeReader {
       );
     }
   }
+}
+
+function warnOfPatterns(reader: FieldReader, key: string): void {
+  reader.problems.warn(
+    reader.map.at,
+    reader.path,
+    `this level has more than ${MANY_PATTERNS} patterns or regular expressions with the key ` +
+      `"${shownStart(key)}", which ` +
+      'weir tries one after the other, up to MAX_MATCH_WORK for a request; write exact values, address blocks, ' +
+      'or path ' +
+      'rules of "derive" instead where you can',
+  );
 }
 
 function nodeAt(reader: FieldReader, { matcher, value }: NodeFields): ReturnType<FieldReader['at']> {

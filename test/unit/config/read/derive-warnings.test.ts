@@ -71,7 +71,9 @@ describe('a rule of derive after one that matches the same requests', () => {
 
 describe('a descriptor that was meant for a derived entry', () => {
   const node = (fields: string): string =>
-    `${rules('path: /a, value: chats', 'value: other')}descriptors:\n- { ${fields} }\n`;
+    `${rules('path: /a, value: chats', 'value: other')}descriptors:\n- { ${fields} }\n- { key: group, value: ` +
+    `other }\n` +
+    '- { key: k, descriptors: [{ key: group, value: chats }] }\n';
   test.each<[string, string | undefined]>([
     [
       'key: group, value: chat',
@@ -102,6 +104,19 @@ describe('a descriptor that was meant for a derived entry', () => {
     ['key: path, value: /a', undefined],
   ])('%s', (fields, warning) => {
     expect(warningsOf(node(fields))).toEqual(warning === undefined ? [] : [warning]);
+  });
+
+  test('a value of derive that no descriptor has', () => {
+    const policy = (fields: string, file = '') =>
+      `${rules('path: /a, value: chats', 'path: /b, value: other')}${file}descriptors:\n- { key: group, ${fields} }\n`;
+    expect(warningsOf(policy('value: chats'))).toEqual([
+      '7:24: derive[0].rules[1].value: no descriptor with the key "group" has the value "other", so this rule ' +
+        'leads to ' +
+        'no limit; correct the value, or add a descriptor with it (or on_unmatched: ignore, if no limit is meant)',
+    ]);
+    expect(warningsOf(policy('value: chats', 'on_unmatched: ignore\n'))).toEqual([]);
+    for (const others of ['value: "*"', 'value_regex: x', 'rate_limit: { unlimited: true }'])
+      expect(warningsOf(policy(others))).toEqual([]);
   });
 
   test('the values of a table are not known', () => {

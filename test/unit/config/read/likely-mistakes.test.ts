@@ -16,6 +16,23 @@ const bucket = (interval: string): string =>
   limit(`token_bucket: { max_tokens: 1, fill_interval: ${interval} }`);
 const RATE_LIMIT = 'descriptors[0].rate_limit';
 
+test('many patterns with one key on one level', () => {
+  const nodes = (count: number, item: (at: number) => string): string =>
+    `domain: d\ndescriptors:\n${Array.from({ length: count }, (_, at) => `- { key: path, ${item(at)} }\n`).join('')}`;
+  expect(problemsOf(nodes(200, (at) => `value: "a${at}*"`))).toEqual([]);
+  expect(problemsOf(nodes(1000, (at) => `value: a${at}`))).toEqual([]);
+  const warning =
+    'this level has more than 200 patterns or regular expressions with the key "path", which weir tries one ' +
+    'after the ' +
+    'other, up to MAX_MATCH_WORK for a request; write exact values, address blocks, or path rules of "derive" ' +
+    'instead ' +
+    'where you can';
+  expect(problemsOf(nodes(300, (at) => `value: "a${at}*"`))).toEqual([`203:3: descriptors[200]: ${warning}`]);
+  expect(problemsOf(nodes(101, (at) => `value_regex: [a${at}, b${at}]`))).toEqual([
+    `103:3: descriptors[100]: ${warning}`,
+  ]);
+});
+
 describe('a file of another kind', () => {
   test.each([
     [
