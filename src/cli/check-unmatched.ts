@@ -75,13 +75,8 @@ function reasonsFromPolicy(
     ];
   }
   return (at) => {
-    const { rules, result, toMatch } = explain(
-      policySet,
-      domain,
-      descriptors[at]?.entries ?? [],
-      Date.now() * 1000,
-    );
-    if (rules.length === 0) return [result, ...toMatch];
+    const { rules, result, to_match } = explain(policySet, domain, descriptors[at]?.entries ?? []);
+    if (rules.length === 0) return [result, ...to_match];
     return [
       `${result.replace(/\.$/, '')} in ${path}, but not on the server. Possible causes: ${OTHER_CAUSES}.`,
     ];

@@ -1,6 +1,7 @@
 import { loadPolicies } from '../config/files/load-policies.js';
-import { type ExplainedRule, explain, renderExplanation } from '../config/show/explain.js';
+import { type ExplainedRule, explain } from '../config/show/explain.js';
 import { explanationJson } from '../config/show/explain-json.js';
+import { renderExplanation } from '../config/show/explain-text.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { readArguments, readEntries } from './arguments.js';
@@ -68,7 +69,7 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
     return EXIT.FAILED;
   }
   const wallMicros = Date.now() * 1000;
-  const explanation = explain(policySet, chosen.domain, entries, wallMicros, options.holdEntry);
+  const explanation = explain(policySet, chosen.domain, entries, options.holdEntry);
   const found = settings && (await redis?.findPlaces(explanation.rules, settings, io));
   const place = (rule: ExplainedRule) => (found === undefined ? bucketPlaceOf(rule) : found.places.get(rule));
   io.out(

@@ -228,7 +228,7 @@ descriptors:
     fc.assert(
       fc.property(given, (entries) => {
         const match = policy.match(entries);
-        const explanation = explain(set, 'd', entries, 0);
+        const explanation = explain(set, 'd', entries);
         expectEqual(
           explanation.rules.map(({ rule, key }) => [rule, key]),
           match.rules.map((rule, i) => [rule, match.keys[i]]),

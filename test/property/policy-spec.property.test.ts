@@ -6,7 +6,8 @@ import { readDomain } from '../../src/config/read/read-domain.js';
 import { dump } from '../../src/config/show/dump.js';
 import { dumpJson } from '../../src/config/show/dump-json.js';
 import { dumpTree } from '../../src/config/show/dump-tree.js';
-import { explain, renderExplanation } from '../../src/config/show/explain.js';
+import { explain } from '../../src/config/show/explain.js';
+import { renderExplanation } from '../../src/config/show/explain-text.js';
 import { type PolicyItem, policyItems, specItems } from '../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../src/limiter/entry.js';
@@ -46,7 +47,7 @@ function shown(policy: CompiledPolicy, descriptors: readonly (readonly Entry[])[
     json: JSON.stringify(dumpJson(set, [status], [], NOW)),
     secretKeys: policy.secretKeys,
     keys: policy.keys,
-    explained: descriptors.map((entries) => renderExplanation(explain(set, 'd', entries, NOW), NOW)),
+    explained: descriptors.map((entries) => renderExplanation(explain(set, 'd', entries), NOW)),
     matches: descriptors.map((entries) => policy.match(entries)),
     mayDeny: policy.denial.mayDeny(NOW, () => 50),
     rules: policy.rules,

@@ -1,45 +1,12 @@
-import type { Entry } from '../../limiter/entry.js';
 import type { CustomerPlan } from '../../policy/plans/customer-plan.js';
 import type { BucketPlace, ExplainedRule, Explanation, Origin } from './explain.js';
-import type { TriedNode } from './explain-level.js';
-import { deniedJson, type RuleJson, ruleJson } from './rule-json.js';
+import { deniedJson, headersJson, type RuleJson, ruleJson } from './rule-json.js';
 
-/**
- * Output of `weir explain --json`. Programs read it, so fields are added but never renamed or removed. The manual
- * describes each field (docs/reference/explain-json.md).
- */
-export interface ExplanationJson {
-  readonly domain: string;
-  /** null if the domain is unknown. */
-  readonly file: string | null;
-  /** The entries as given. */
-  readonly descriptor: readonly Entry[];
-  /** The items of `derive`, in order. */
-  readonly derive: readonly {
-    /** Path of the item, such as `derive[0]`. */
-    readonly path: string;
-    readonly step: string;
-    readonly applied: boolean;
-    readonly outcome: string;
-  }[];
-  /** The entries that the tree is matched against. */
-  readonly matched_as: readonly Entry[];
-  readonly levels: readonly {
-    readonly entry: Entry;
-    readonly tried: readonly TriedNode[];
-    /** null if no node matched, which ends the search. */
-    readonly matched: string | null;
-  }[];
-  readonly result: string;
-  /** Changes that would make a rule apply; empty if one does. */
-  readonly to_match: readonly string[];
+/** Output of `weir explain --json`; see {@link Explanation}. */
+export interface ExplanationJson extends Omit<Explanation, 'rules' | 'plan'> {
   readonly rules: readonly ExplainedRuleJson[];
   /** The row of `plans`; null if the limits do not depend on it. */
   readonly plan: ExplainedPlanJson | null;
-  /** `algorithm` of limit overrides; null if the domain is unknown. */
-  readonly overrides: string | null;
-  /** null if the environment decides, or the domain is unknown. */
-  readonly decision_metadata: boolean | null;
 }
 
 /** The row of `plans` that selects the values of a limit. */
@@ -82,24 +49,11 @@ export function explanationJson(
   wallMicros: number,
   placeOf: (rule: ExplainedRule) => BucketPlace | undefined,
 ): ExplanationJson {
-  const { domain, file, given, steps, entries, levels, result, rules, plan, settings, toMatch } = explanation;
+  const { rules, plan } = explanation;
   return {
-    domain,
-    file: file ?? null,
-    descriptor: entriesJson(given),
-    derive: steps.map(({ path, step, applied, outcome }) => ({ path, step, applied, outcome })),
-    matched_as: entriesJson(entries),
-    levels: levels.map(({ entry: { key, value }, tried, matched }) => ({
-      entry: { key, value },
-      tried: tried.map(({ node, matched: fits, why }) => ({ node, matched: fits, why })),
-      matched: matched ?? null,
-    })),
-    result,
-    to_match: toMatch,
-    rules: rules.map((rule) => explainedRuleJson(rule, wallMicros, placeOf)),
+    ...explanation,
+    rules: rules.map((rule) => explainedRuleJson(rule, wallMicros, placeOf(rule))),
     plan: plan === undefined ? null : planJson(plan),
-    overrides: settings?.overrideAlgorithm ?? null,
-    decision_metadata: settings?.decisionMetadata ?? null,
   };
 }
 
@@ -113,29 +67,23 @@ function planJson({ line, file, plan, readAtMillis }: CustomerPlan): ExplainedPl
 }
 
 function explainedRuleJson(
-  explained: ExplainedRule,
+  { rule, key, statName, answer }: ExplainedRule,
   wallMicros: number,
-  placeOf: (rule: ExplainedRule) => BucketPlace | undefined,
+  place: BucketPlace | undefined,
 ): ExplainedRuleJson {
-  const { rule, key, statName, answer } = explained;
-  const place = placeOf(explained);
-  const deniedOf = answer?.deniedResponse?.from;
+  const deniedOf = answer?.deniedResponse?.from ?? 'environment';
   return {
     ...ruleJson(rule, wallMicros),
-    response_headers: answer?.responseHeaders.families ?? null,
+    response_headers: headersJson(answer?.responseHeaders.value),
     response_headers_of: answer?.responseHeaders.from ?? null,
-    request_headers: answer?.requestHeaders.families ?? null,
+    request_headers: headersJson(answer?.requestHeaders.value),
     request_headers_of: answer?.requestHeaders.from ?? null,
     denied_response: deniedJson(answer?.deniedResponse?.value),
-    denied_response_of: deniedOf === 'rule' || deniedOf === 'file' ? deniedOf : null,
+    denied_response_of: deniedOf === 'environment' ? null : deniedOf,
     bucket: rule.rate === undefined ? null : key,
     redis_key: place?.key ?? null,
     redis_slot: place?.slot ?? null,
     redis_node: place?.node ?? null,
     statistics: statName,
   };
-}
-
-function entriesJson(entries: readonly Entry[]): readonly Entry[] {
-  return entries.map(({ key, value }) => ({ key, value }));
 }

@@ -4,8 +4,9 @@ import { diffPolicies } from '../../../src/config/diff/diff-policies.js';
 import type { POLICY_FIELDS } from '../../../src/config/read/policy-fields.js';
 import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
-import { explain, renderExplanation } from '../../../src/config/show/explain.js';
+import { explain } from '../../../src/config/show/explain.js';
 import { explanationJson } from '../../../src/config/show/explain-json.js';
+import { renderExplanation } from '../../../src/config/show/explain-text.js';
 import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { policyOf, setOf } from '../../support/policy/policies.js';
@@ -282,7 +283,7 @@ const explained = (set: PolicySet): string => {
         const [key = '', value = ''] = entry.split('=');
         return { key, value };
       });
-      const explanation = explain(set, 'd', entries, NOW);
+      const explanation = explain(set, 'd', entries);
       const asJson = explanationJson(explanation, NOW, () => undefined);
       // The time of the load differs between two policies.
       const untimed = JSON.stringify(asJson).replace(/"read_at":"[^"]*"/, '');

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { explain, renderExplanation } from '../../../src/config/show/explain.js';
+import { explain } from '../../../src/config/show/explain.js';
+import { renderExplanation } from '../../../src/config/show/explain-text.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { entries, parse, policyOf, setOf } from '../../support/policy/policies.js';
 
@@ -199,7 +200,7 @@ descriptors:
       ['above/between/list[1]', 5],
       ['above/between/list[2]', 100],
     ]);
-    const explanation = explain(setOf(policyOf(nested)), 'd', entries('above=1', 'inherits=1'), 0);
+    const explanation = explain(setOf(policyOf(nested)), 'd', entries('above=1', 'inherits=1'));
     expect(renderExplanation(explanation, 0)).toContain('5% of denials enforced');
   });
 });

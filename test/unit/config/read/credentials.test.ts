@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
-import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
+import { explain } from '../../../../src/config/show/explain.js';
+import { renderExplanation } from '../../../../src/config/show/explain-text.js';
 import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
 import { isCredential } from '../../../../src/policy/redact.js';
 import { entries, parse, policyOf, setOf } from '../../../support/policy/policies.js';
@@ -53,7 +54,7 @@ descriptors:
     expect(dumpTree(policySet, 0)).toContain(`    authorization=${REDACTED} -> me`);
     expect(dumpTree(policySet, 0)).not.toContain(SECRET);
     for (const given of [`api_key=${SECRET}`, 'api_key=other', `authorization=${SECRET}`]) {
-      const explanation = explain(policySet, 'd', entries(given), 0);
+      const explanation = explain(policySet, 'd', entries(given));
       expect(renderExplanation(explanation, 0)).not.toContain(SECRET);
       expect(JSON.stringify(explanation)).not.toContain(SECRET);
     }

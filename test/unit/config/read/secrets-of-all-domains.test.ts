@@ -9,7 +9,8 @@ import {
 } from '../../../../src/config/files/load-policies.js';
 import { newSecrets, shareSecrets, shareSecretsInSteps } from '../../../../src/config/read/secret-keys.js';
 import { dump } from '../../../../src/config/show/dump.js';
-import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
+import { explain } from '../../../../src/config/show/explain.js';
+import { renderExplanation } from '../../../../src/config/show/explain-text.js';
 import { type LoadItem, LoadReceiver, loadItems } from '../../../../src/config/threads/load-transfer.js';
 import { cutSlices, openSlice } from '../../../../src/config/threads/slices.js';
 import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
@@ -110,7 +111,7 @@ describe('an entry key that another domain uses for API keys', () => {
     const shown = [
       dump(policySet),
       ...policy.rules.flatMap(({ path, statName }) => [path, statName]),
-      renderExplanation(explain(policySet, 'other', entries(`token=${SECRET}`, 'path=/'), 0), 0),
+      renderExplanation(explain(policySet, 'other', entries(`token=${SECRET}`, 'path=/')), 0),
     ].join('\n');
     expect(shown).not.toContain(SECRET);
     expect(shown).toContain('[redacted sha256:');

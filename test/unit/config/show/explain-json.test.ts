@@ -34,7 +34,7 @@ descriptors:
 `);
 const policySet = { domains: new Map([['shop', policy]]), version: '0123456789ab' };
 const asked = (domain: string, ...texts: string[]) =>
-  explanationJson(explain(policySet, domain, entries(...texts), NOW), NOW, ({ rule, key }) =>
+  explanationJson(explain(policySet, domain, entries(...texts)), NOW, ({ rule, key }) =>
     rule.rate === undefined ? undefined : { key: `redis:${key}`, slot: key.length, node: 'a:6379' },
   );
 

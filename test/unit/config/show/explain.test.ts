@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
+import { explain } from '../../../../src/config/show/explain.js';
+import { renderExplanation } from '../../../../src/config/show/explain-text.js';
 import { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { redactEntries } from '../../../../src/policy/redact.js';
@@ -43,7 +44,7 @@ descriptors:
 const policySet: PolicySet = { domains: new Map([['open-api', policy]]), version: '0123456789ab' };
 
 const asked = (...texts: string[]): ReturnType<typeof explain> =>
-  explain(policySet, 'open-api', entries(...texts), NOW);
+  explain(policySet, 'open-api', entries(...texts));
 
 test('a chain of limits, as the last limit decides', () => {
   const limit = 'unit: day, requests_per_unit: 1, algorithm: fixed_window';
@@ -54,7 +55,7 @@ test('a chain of limits, as the last limit decides', () => {
       policyOf(`domain: d\nalgorithm: token_bucket\ndescriptors: [{ key: k, rate_limits: ${limits} }]\n`),
     ],
   ]);
-  const text = renderExplanation(explain({ domains, version: '0' }, 'd', entries('k=v'), NOW), NOW);
+  const text = renderExplanation(explain({ domains, version: '0' }, 'd', entries('k=v')), NOW);
   expect(text).toContain('takes from all of them (from one limit of a chain) or from none.');
   expect(text).toContain('"a"; window: 1 per day; phase monitoring; on store failure deny; then "b"');
   expect(text).toContain('\noverrides:  a limit in the request is applied as a token bucket, instead of');
@@ -80,7 +81,7 @@ test('a second API key is removed, with a note', () => {
     'method=GET',
     'path=/open/v5/user-chats',
   );
-  expect(explanation.steps[0]?.outcome).toBe(
+  expect(explanation.derive[0]?.outcome).toBe(
     'the API key is in the table: tenant=acme; further api_key entries removed: 1',
   );
   expect(explanation.result).toBe('The rule at tenant/group=user-chats applies.');
@@ -101,7 +102,7 @@ describe('the reason why no rule applies', () => {
   });
 
   test('a node without a limit may get one', () => {
-    expect(asked('exempt=me').toMatch).toEqual([
+    expect(asked('exempt=me').to_match).toEqual([
       'Rules exist for tenant/group.',
       'Or add a rate_limit to exempt.',
     ]);
@@ -117,7 +118,7 @@ descriptors:
 - { key: meant, on_unmatched: ignore, descriptors: [{ key: user, ${rule} }] }
 `);
     const set = { domains: new Map([['d', domain]]), version: '' };
-    const toMatch = (...texts: string[]) => explain(set, 'd', entries(...texts), NOW).toMatch.slice(1);
+    const toMatch = (...texts: string[]) => explain(set, 'd', entries(...texts)).to_match.slice(1);
     expect(toMatch('plan=golden')).toEqual([
       'The rules with these keys are plan=gold.',
       'The nearest value is plan=gold: did you mean this value?',
@@ -130,17 +131,15 @@ descriptors:
   });
 
   test('an unknown domain, without API keys', () => {
-    const explanation = explain(policySet, 'open-apu', entries(`api_key=${SECRET}`), NOW);
+    const explanation = explain(policySet, 'open-apu', entries(`api_key=${SECRET}`));
     expect(explanation.result).toBe('The domain is unknown: no limit. Known domains: "open-api".');
     expect(renderExplanation(explanation, NOW)).not.toContain(SECRET);
-    expect(explanation.toMatch).toEqual(['Did you mean open-api?']);
-    expect(explain({ domains: new Map(), version: '' }, 'd', [], NOW).result).toContain(
-      'Known domains: none.',
-    );
+    expect(explanation.to_match).toEqual(['Did you mean open-api?']);
+    expect(explain({ domains: new Map(), version: '' }, 'd', []).result).toContain('Known domains: none.');
   });
 
   test('without a matching derive rule', () => {
-    expect(asked('method=GET', 'path=/x').steps[1]).toEqual({
+    expect(asked('method=GET', 'path=/x').derive[1]).toEqual({
       path: 'derive[1]',
       step: 'group from method, path: 2 rules',
       applied: false,

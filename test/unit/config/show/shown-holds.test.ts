@@ -25,12 +25,12 @@ test.each([
   ['token', 'token'],
 ])('weir explain says that the entry %s ends requests in a domain with holds', (key, holdEntry) => {
   const given = [{ key, value: 'AQ' }];
-  const { result, levels, toMatch, rules } = explain(set, 'd', given, NOW, holdEntry);
-  expect({ levels, toMatch, rules }).toEqual({ levels: [], toMatch: [], rules: [] });
+  const { result, levels, to_match, rules } = explain(set, 'd', given, holdEntry);
+  expect({ levels, to_match, rules }).toEqual({ levels: [], to_match: [], rules: [] });
   expect(result).toBe(
     `The entry ${key} contains a hold token: the descriptor ends a request, and no limit applies to it.`,
   );
-  expect(explain(set, 'd', given, NOW, 'other').result).toMatch(/^Nothing in the policy matches/);
+  expect(explain(set, 'd', given, 'other').result).toMatch(/^Nothing in the policy matches/);
 });
 
 test('/rlconfig shows limits with the fields of the policy file', () => {

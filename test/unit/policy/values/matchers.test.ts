@@ -276,7 +276,7 @@ describe('shown', () => {
       ],
     ],
   ])('the patterns that %s was compared with', (entry, lines) => {
-    const [level] = explain(policySet, 'd', entries(entry), 0).levels;
+    const [level] = explain(policySet, 'd', entries(entry)).levels;
     expect(level?.tried.map(({ node, matched, why }) => `${matched ? '> ' : ''}${node}: ${why}`)).toEqual(
       lines,
     );
