@@ -28,6 +28,7 @@ import {
   WIRE_CASES,
   type WireCase,
 } from './cases.js';
+import { specLines } from './specs.js';
 
 const FOLDER = join(repositoryRoot, 'test/contract/golden');
 const EVERY_KEY = 'policies/every-key.yaml';
@@ -195,6 +196,7 @@ const SUBJECTS = {
   'redis.txt': redis,
   'commands.txt': commands,
   'rlconfig.txt': rlconfig,
+  'specs.txt': async () => specLines(),
 } as const;
 
 export type GoldenName = keyof typeof SUBJECTS;

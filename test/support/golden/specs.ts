@@ -1,0 +1,134 @@
+/* Digests of the specifications that the reader creates, so that a change of the reader shows which ones it changes. */
+
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import fc from 'fast-check';
+import { openFile } from '../../../src/config/read/policy-source.js';
+import { readDomain } from '../../../src/config/read/read-domain.js';
+import type { ReferenceCase } from '../../integration/reference/case.js';
+import * as errors from '../../integration/reference/cases/errors.js';
+import * as files from '../../integration/reference/cases/files.js';
+import * as headers from '../../integration/reference/cases/headers.js';
+import * as hits from '../../integration/reference/cases/hits.js';
+import * as http from '../../integration/reference/cases/http.js';
+import { INVALID_FILES } from '../../integration/reference/cases/invalid-files.js';
+import * as matching from '../../integration/reference/cases/matching.js';
+import * as metadata from '../../integration/reference/cases/metadata.js';
+import * as nearLimit from '../../integration/reference/cases/near-limit.js';
+import * as overrides from '../../integration/reference/cases/overrides.js';
+import * as quota from '../../integration/reference/cases/quota.js';
+import * as replaces from '../../integration/reference/cases/replaces.js';
+import * as shadow from '../../integration/reference/cases/shadow.js';
+import * as statNames from '../../integration/reference/cases/stat-names.js';
+import * as stores from '../../integration/reference/cases/stores.js';
+import * as units from '../../integration/reference/cases/units.js';
+import * as wildcards from '../../integration/reference/cases/wildcards.js';
+import { manualPages, pageText } from '../docs/pages.js';
+import { arbitraryPolicy } from '../policy/arbitrary-policies.js';
+import { repositoryRoot } from '../process/tools.js';
+
+const REFERENCE = {
+  ...{ errors, files, headers, hits, http, matching, metadata, nearLimit, overrides, quota, replaces },
+  ...{ shadow, statNames, stores, units, wildcards },
+};
+
+/** Number of random policies. */
+const RANDOM = 200;
+
+/** A policy with a name that is unique and stays the same. */
+interface NamedPolicy {
+  readonly name: string;
+  readonly text: string;
+  /** Folder of the files that the policy names, relative to the repository. */
+  readonly folder: string;
+}
+
+/** Returns a line for each policy: the digest of its specification, or the places of its errors. */
+export function specLines(): string {
+  const policies = [...shippedPolicies(), ...manualPolicies(), ...referencePolicies(), ...randomPolicies()];
+  return policies.map((policy) => `${policy.name}: ${resultOf(policy)}\n`).join('');
+}
+
+/** YAML files with a domain. */
+function shippedPolicies(): readonly NamedPolicy[] {
+  const folders = ['deploy', 'test/contract/golden/policies'];
+  return folders.flatMap((folder) =>
+    readdirSync(join(repositoryRoot, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name))
+      .map((entry) => relative(repositoryRoot, join(entry.parentPath, entry.name)))
+      .sort()
+      .map((name) => ({ name, text: pageText(name), folder: dirname(name) }))
+      .filter(({ text }) => /^domain:/m.test(text)),
+  );
+}
+
+function manualPolicies(): readonly NamedPolicy[] {
+  return manualPages().flatMap((page) =>
+    [...pageText(page).matchAll(/^```yaml\n(.*?)^```/gms)]
+      .map(([, text = '']) => text)
+      .filter((text) => /^domain:/m.test(text))
+      // Examples keep their names if others are added.
+      .map((text, i) => ({
+        name: `${page} ${/^# example: (\S+)/.exec(text)?.[1] ?? i + 1}`,
+        text,
+        folder: dirname(page),
+      })),
+  );
+}
+
+function referencePolicies(): readonly NamedPolicy[] {
+  const cases = Object.entries(REFERENCE).flatMap(([subject, lists]) =>
+    (Object.values(lists) as readonly unknown[])
+      .filter((list) => Array.isArray(list))
+      .flatMap((list: readonly ReferenceCase[]) => list.map((one) => ({ subject, one }))),
+  );
+  const valid = cases.flatMap(({ subject, one }) => [
+    ...(one.rules === undefined
+      ? []
+      : [[`${subject}: ${one.name}`, `domain: d\ndescriptors:\n${one.rules}`]]),
+    ...Object.entries(one.files ?? {}).map(([file, text]) => [`${subject}: ${one.name}: ${file}`, text]),
+  ]);
+  const invalid = INVALID_FILES.map(({ name, text }) => [`invalid: ${name}`, text]);
+  return [...valid, ...invalid].map(([name = '', text = '']) => ({
+    name,
+    text: text.replaceAll('<domain>', 'd'),
+    folder: 'test',
+  }));
+}
+
+function randomPolicies(): readonly NamedPolicy[] {
+  const policies = fc.sample(arbitraryPolicy, { seed: 52, numRuns: RANDOM });
+  return policies.map((policy, i) => ({
+    name: `random ${i + 1}`,
+    text: JSON.stringify(policy),
+    folder: 'test',
+  }));
+}
+
+function resultOf({ text, folder }: NamedPolicy): string {
+  const { source, problems } = openFile('policy.yaml', Buffer.from(text));
+  const readFile = (file: string): Uint8Array => readFileSync(join(repositoryRoot, folder, file));
+  const read = source && readDomain([source], readFile);
+  if (read?.spec !== undefined) {
+    return createHash('sha256')
+      .update(JSON.stringify(plain(read.spec)))
+      .digest('hex')
+      .slice(0, 16);
+  }
+  const all = [problems, ...(read?.tableFiles ?? [])].flatMap((list) => list.errors);
+  return `errors at ${all.map(({ line, column, path }) => `${line}:${column} ${path}`).join(', ')}`;
+}
+
+/** Returns a value that JSON can express, with sorted members. The time at which a table was read is left out. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(plain);
+  if (ArrayBuffer.isView(value)) return Array.from(value as Uint32Array, plain);
+  if (value instanceof Map) return [...value].map(plain);
+  const members = Object.entries(value).filter(([name]) => name !== 'readAtMillis');
+  return Object.fromEntries(
+    members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, one]) => [name, plain(one)]),
+  );
+}
