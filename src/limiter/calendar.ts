@@ -1,3 +1,4 @@
+import { invariant } from '../invariant.js';
 import type { WindowUnit } from './window-unit.js';
 
 /** Units for which calendar windows exist. */
@@ -371,8 +372,14 @@ function firstDayOf(day: number, unit: CalendarUnit): number {
   return Date.UTC(date.getUTCFullYear(), unit === 'month' ? date.getUTCMonth() : 0) / DAY_MS;
 }
 
-/** Returns the first day of the unit after the one that begins with `first`. */
+/** Returns the first day of the unit after the one that begins with `first`. It is later, so that searches end. */
 function nextFirstDay(first: number, unit: CalendarUnit): number {
+  const next = dayAfterUnit(first, unit);
+  invariant(next > first, 'a calendar window ends after its start');
+  return next;
+}
+
+function dayAfterUnit(first: number, unit: CalendarUnit): number {
   if (unit === 'day') return first + 1;
   if (unit === 'week') return first + 7;
   const date = new Date(first * DAY_MS);

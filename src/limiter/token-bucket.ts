@@ -109,6 +109,7 @@ export class TokenBucketRate implements RateAlgorithm {
     this.minChargeHits = minChargeHits;
     this.debtWhole = costWhole(this, maxTokens + maxDebt);
     this.debtCarry = costCarry(this, maxTokens + maxDebt);
+    expectCount(this.debtWhole, 0, 'the time that a token bucket needs to fill');
     const longest = Math.floor((MAX_FILL_MICROS * this.q) / this.p);
     this.maxChangedHits = Math.max(maxTokens + maxDebt, Math.min(MAX_UINT32, longest));
   }

@@ -119,12 +119,13 @@ export function describePlanned(plan: PlannedRate | undefined): string {
 
 /** Formats `plans`: `tenant from customers.csv: 3 rows, 1 refused; default free; max drop 20 % from 20 rows`. */
 export function describePlans(plans: PlanTable): string {
-  const { by, file, standard, maxDrop, maxDropFrom, refused } = plans;
+  const { by, file, standard, maxDrop, maxDropFrom, readColumns, refused } = plans;
   const rows = quantity(plans.rowCount, 'row');
   const source = file === '' ? '' : ` from ${withoutAddressSecrets(file)}`;
   return [
     `${by}${source}: ${rows}${refused === 0 ? '' : `, ${refused} refused`}`,
     ...(standard === undefined ? [] : [`default ${standard}`]),
+    ...(readColumns === undefined ? [] : [`columns ${readColumns.join(', ')}`]),
     `max drop ${maxDrop} % from ${maxDropFrom} rows`,
   ].join('; ');
 }

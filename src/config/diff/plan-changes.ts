@@ -27,8 +27,9 @@ export function hasUnknownRows({ file, digest }: PlanTable): boolean {
 }
 
 /** Returns the settings of `plans`, without its rows. */
-export function planSettings({ by, file, standard, maxDrop, maxDropFrom, plans }: PlanTable): unknown {
-  return [by, file, standard, maxDrop, maxDropFrom, ...plans.map(describePlan)];
+export function planSettings(table: PlanTable): unknown {
+  const { by, file, standard, maxDrop, maxDropFrom, readColumns, plans } = table;
+  return [by, file, standard, maxDrop, maxDropFrom, readColumns, ...plans.map(describePlan)];
 }
 
 /** Describes `plans` and each plan of `define`. */

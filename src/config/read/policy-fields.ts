@@ -160,6 +160,7 @@ export const POLICY_FIELDS = {
   plans: {
     by: 'file_only',
     from: 'file_only',
+    columns: 'file_only',
     default: 'file_only',
     define: 'file_only',
     max_drop: 'file_only',

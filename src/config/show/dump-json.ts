@@ -81,10 +81,11 @@ function dumpPolicy(policy: CompiledPolicy, wallMicros: number): object {
 
 /** Returns `plans` without its rows, which may be many. */
 function dumpPlans(plans: PlanTable): object {
-  const { by, file, standard, maxDrop, maxDropFrom, refused } = plans;
+  const { by, file, standard, maxDrop, maxDropFrom, readColumns, refused } = plans;
   return {
     by,
     from: file === '' ? null : withoutAddressSecrets(file),
+    columns: readColumns ?? null,
     default: standard ?? null,
     max_drop: maxDrop,
     max_drop_from: maxDropFrom,

@@ -60,6 +60,8 @@ export interface PlanHead {
   readonly maxDrop: number;
   /** Number of rows in effect from which {@link maxDrop} applies. */
   readonly maxDropFrom: number;
+  /** Names of the columns that are read besides {@link by}; undefined if a table has no other columns. */
+  readonly readColumns: readonly string[] | undefined;
   /** Number of rows. */
   readonly rowCount: number;
   /** Length of the longest key, in UTF-16 units. */

@@ -1,3 +1,4 @@
+import { invariant } from '../../invariant.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RunningBucket } from '../../limiter/running-bucket.js';
 import { BucketRecords, recordBytes } from './bucket-records.js';
@@ -187,7 +188,9 @@ export class BucketTable {
     const { words } = this.lookup;
     const bytes = recordBytes(words.count) + INDEX_BYTES;
     while (this.size > 0 && (this.size >= maxBuckets || this.bytes + bytes > maxBytes)) {
+      const { size } = this;
       this.evict(tokenMicros);
+      invariant(this.size < size, 'an eviction removes a bucket');
     }
     const slot = this.records.create(words);
     this.index.insert(slot);

@@ -1,3 +1,4 @@
+import { invariant } from '../../invariant.js';
 import type { Slot } from './record-arena.js';
 
 const CHUNK_BITS = 13;
@@ -71,7 +72,10 @@ export class KeyIndex<Key extends { readonly hash: number }> {
       this.setHead(chain, replacement);
       return;
     }
-    for (let next = records.nextOf(at); next !== slot; next = records.nextOf(at)) at = next;
+    for (let next = records.nextOf(at); next !== slot; next = records.nextOf(at)) {
+      invariant(next >= 0, 'a record is in the chain of its hash');
+      at = next;
+    }
     records.setNext(at, replacement);
   }
 

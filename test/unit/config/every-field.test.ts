@@ -211,6 +211,7 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
   plans: {
     by: ['by: k, define: { v: { burst: 7 } }', 'by: m, define: { v: { burst: 7 } }'],
     from: ['by: k, from: rows.csv', 'by: k, from: other.csv'],
+    columns: ['by: k, from: rows.csv, columns: [plan]', 'by: k, from: rows.csv, columns: [plan, burst]'],
     default: [PLAN_FIELDS, `${PLAN_FIELDS}, default: v`],
     define: [PLAN_FIELDS, PLAN_FIELDS.replace('7', '9')],
     max_drop: [PLAN_FIELDS, `${PLAN_FIELDS}, max_drop: 50`],
@@ -224,7 +225,7 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
 };
 
 const FILES = {
-  'rows.csv': 'k,burst\nv,7\n',
+  'rows.csv': 'k,plan,burst\nv,,7\n',
   'other.csv': 'k,burst\nv,9\n',
   one: `${digest('a')}: v\n`,
   two: `${digest('a')}: w\n`,

@@ -47,6 +47,10 @@ describe('a rate is built only from integers in range', () => {
     for (const build of built) expect(build).toThrow(BrokenInvariant);
   });
 
+  test('a time to fill that is a safe integer', () => {
+    expect(() => tokenBucketRate(0xffff_ffff, 1, 2 ** 52)).toThrow(BrokenInvariant);
+  });
+
   test('0, which only a window and a debt can be', () => {
     expect(() => tokenBucketRate(0, 1, 1_000_000)).toThrow(BrokenInvariant);
     expect(() => tokenBucketRate(1, 0, 1_000_000)).toThrow(BrokenInvariant);

@@ -1,24 +1,18 @@
-import { WINDOW_UNITS } from '../../../limiter/window-unit.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
+import { WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
 import { nearest } from '../../../nearest-name.js';
-import {
-  BLOCKED,
-  type ColumnKind,
-  FIRST_COLUMN,
-  isSet,
-  PHASE,
-  PLAN,
-  PLAN_FLAGS,
-  UNLIMITED,
-} from '../../../policy/plans/plan-table.js';
+import { type ColumnKind, FIRST_COLUMN, PLAN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { PHASES, type Phase } from '../../../policy/rule.js';
 import { shownStart } from '../../../runtime/shown-address.js';
-import { parseGoDuration } from '../../yaml/go-duration.js';
-import { readPlain } from '../../yaml/yaml-scalar.js';
-import { unitOf } from '../rates/unit-of.js';
-import { readScalar } from '../scalar-kinds.js';
+import type { FieldReader } from '../../yaml/field-reader.js';
+import { isNullText } from '../../yaml/yaml-scalar.js';
+import { readScalar, type ScalarKind, type ScalarValue } from '../scalar-kinds.js';
 
-/** Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F` and `1_000`. */
-const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_/i;
+/**
+ * Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F`, `1_000`, and `1.000`,
+ * which is a thousand in many countries.
+ */
+const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_|^[-+]?\d{1,3}\.\d{3}$/i;
 
 /** The fields that can take a value from a plan, by their path in a limit. */
 export const PLANNED_FIELDS: Readonly<Record<string, ColumnKind>> = {
@@ -32,26 +26,64 @@ export const PLANNED_FIELDS: Readonly<Record<string, ColumnKind>> = {
   'hold.amount': 'count',
 };
 
-/** Returns the number that a table has for the text of a value; NaN if the text is not of this kind. */
-export function numberOfText(kind: ColumnKind, text: string): number {
-  if (kind === 'unit') {
-    const unit = unitOf(text);
-    return unit === undefined ? Number.NaN : WINDOW_UNITS.indexOf(unit);
-  }
-  if (kind === 'duration') {
-    const nanos = parseGoDuration(text);
-    return nanos === undefined ? Number.NaN : Number(nanos / 1000n);
-  }
-  const read = readScalar({ kind: 'count', min: 0, max: Number.MAX_SAFE_INTEGER }, { text, plain: true }, '');
-  return read.problem === undefined ? read.value : Number.NaN;
+/** The values of a column. The limits that use it have narrower bounds, and check them. */
+const VALUE_KINDS = {
+  count: { kind: 'count', min: 0, max: MAX_UINT32 },
+  duration: { kind: 'duration', min: 1, max: MAX_FILL_MICROS, step: 1 },
+  unit: { kind: 'unit' },
+} as const satisfies Record<ColumnKind, ScalarKind>;
+
+/** The values of {@link PLAN_FLAGS}, except `plan`. */
+const FLAG_KINDS = {
+  unlimited: { kind: 'flag' },
+  blocked: { kind: 'flag' },
+  phase: { kind: 'word', words: PHASES },
+} as const satisfies Record<string, ScalarKind>;
+
+/** What a plan in `define` may set: a value of a column, or one of {@link PLAN_FLAGS}. */
+export type PlanNumberKind = ColumnKind | keyof typeof FLAG_KINDS;
+
+/** The kinds of all cells except `plan`. */
+type CellKind = (typeof VALUE_KINDS)[ColumnKind] | (typeof FLAG_KINDS)[keyof typeof FLAG_KINDS];
+
+/** Returns the number that a table has for a value. */
+function numberOf(value: ScalarValue<CellKind>): number {
+  if (typeof value === 'number') return value;
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  return Math.max(PHASES.indexOf(value as Phase), WINDOW_UNITS.indexOf(value as WindowUnit));
 }
 
-/** Returns the text of a number in a table, the inverse of {@link numberOfText}; undefined without a value. */
-export function textOfNumber(kind: ColumnKind, number: number): string | undefined {
-  if (Number.isNaN(number)) return undefined;
-  if (kind === 'unit') return WINDOW_UNITS[number];
+/** Returns the text of a number in a table, as it could be written in a limit. */
+export function textOfNumber(kind: ColumnKind, number: number): string {
+  if (kind === 'unit') return WINDOW_UNITS[number] as string;
   return kind === 'duration' ? `${number}us` : String(number);
 }
+
+/**
+ * Reads a number of the policy: a value of a plan in `define`, or the `default` of a field. Returns NaN without one,
+ * and undefined for an invalid one, which is reported.
+ */
+export function readPlanNumber(reader: FieldReader, key: string, kind: PlanNumberKind): number | undefined {
+  if (reader.field(key) === undefined) return Number.NaN;
+  const value = reader.scalar<CellKind>(key, { ...VALUE_KINDS, ...FLAG_KINDS }[kind]);
+  return value === undefined ? undefined : numberOf(value);
+}
+
+/** The cells of a row as written, in the order of {@link PlanColumns.cells}; undefined without a value. */
+export type Cells = readonly (string | undefined)[];
+
+/** The numbers of a row, in the same order; NaN without a value. A plan is its index in `define`. */
+export type RowValues = readonly number[];
+
+/** A problem of a row, or of the values of a plan. */
+export interface RowProblem {
+  /** The cell of the row, or -1. */
+  readonly cell: number;
+  readonly message: string;
+}
+
+/** Finds the first problem of a limit for the values of a row. */
+export type LimitCheck = (values: RowValues) => RowProblem | undefined;
 
 /** The columns of a table: {@link PLAN_FLAGS}, and the values that the limits of the domain use. */
 export class PlanColumns {
@@ -71,63 +103,34 @@ export class PlanColumns {
     return [...PLAN_FLAGS, ...this.names];
   }
 
-  /** Returns the problem of a row with a number that is not decimal. */
-  notDecimal(cells: readonly (string | undefined)[]): LimitProblem | undefined {
-    for (const [i, kind] of this.kinds.entries()) {
-      const cell = FIRST_COLUMN + i;
+  /** Reads the cells of a row over `values`, those of its plan. Returns the problem. */
+  read(cells: Cells, values: number[]): RowProblem | undefined {
+    for (let cell = PLAN + 1; cell < values.length; cell++) {
       const text = cells[cell];
-      if (kind !== 'count' || text === undefined || !NOT_DECIMAL.test(text)) continue;
-      const said = `"${this.names[i]}" is "${shownStart(text)}"`;
-      return { cell, message: `${said}; write a decimal number without leading zeros and "_"` };
+      if (text === undefined) continue;
+      const name = this.cells[cell] as string;
+      const kind = this.#kindOf(cell);
+      if (kind.kind === 'count' && NOT_DECIMAL.test(text)) {
+        const said = `"${name}" is "${shownStart(text)}"`;
+        return { cell, message: `${said}; write digits only, without leading zeros and separators` };
+      }
+      // Quotes do not matter, because many programs put all cells into quotes. Only a null in quotes is a text.
+      const read = readScalar<CellKind>(kind, { text, plain: !isNullText(text) }, name);
+      if (read.problem !== undefined) return { cell, message: read.problem };
+      values[cell] = numberOf(read.value);
     }
     return undefined;
   }
-}
 
-/** A problem of a limit for the values of one row. */
-export interface LimitProblem {
-  /** The cell of the row, or -1. */
-  readonly cell: number;
-  readonly message: string;
-}
-
-/** Finds the first problem of a limit for the cells of a row; see {@link PlanColumns.cells}. */
-export interface LimitCheck {
-  check(cells: readonly (string | undefined)[]): LimitProblem | undefined;
+  #kindOf(cell: number): CellKind {
+    const flag = PLAN_FLAGS[cell];
+    if (flag !== undefined && flag !== 'plan') return FLAG_KINDS[flag];
+    return VALUE_KINDS[this.kinds[cell - FIRST_COLUMN] as ColumnKind];
+  }
 }
 
 /** Returns the end of a message about an unknown column or value. */
 export function nearColumn(name: string, columns: readonly string[]): string {
   const near = nearest(name, columns);
   return near === undefined ? `the known columns are ${columns.join(', ')}` : `did you mean "${near}"?`;
-}
-
-/** Returns the numbers of the cells in PLAN_FLAGS, or the problem. */
-export function flagsOf(
-  cells: readonly (string | undefined)[],
-  plans: readonly string[],
-): readonly number[] | LimitProblem {
-  const flags: number[] = new Array<number>(PLAN_FLAGS.length).fill(Number.NaN);
-  const plan = cells[PLAN];
-  if (plan !== undefined) flags[PLAN] = plans.indexOf(plan);
-  for (const cell of [UNLIMITED, BLOCKED]) {
-    const text = cells[cell];
-    if (text === undefined) continue;
-    const plain = readPlain(text);
-    if (plain.kind !== 'boolean') {
-      return { cell, message: `"${PLAN_FLAGS[cell]}" is "${shownStart(text)}"; write true or false` };
-    }
-    flags[cell] = plain.value ? 1 : 0;
-  }
-  if (isSet(flags, UNLIMITED) && isSet(flags, BLOCKED)) {
-    return { cell: BLOCKED, message: 'a row cannot be both "unlimited" and "blocked"; remove one of them' };
-  }
-  const phase = cells[PHASE];
-  if (phase !== undefined) {
-    const index = PHASES.indexOf(phase as Phase);
-    if (index < 0)
-      return { cell: PHASE, message: `"${shownStart(phase)}" is not one of ${PHASES.join(', ')}` };
-    flags[PHASE] = index;
-  }
-  return flags;
 }

@@ -1,4 +1,5 @@
 import { timeZoneName } from '../../../limiter/calendar.js';
+import { MAX_UINT32 } from '../../../limiter/rate.js';
 import type { PlanNumber, PlannedRate } from '../../../policy/plans/plan-rate.js';
 import { type ColumnKind, FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { shownStart } from '../../../runtime/shown-address.js';
@@ -8,7 +9,7 @@ import type { YamlMap, YamlScalar, YamlValue } from '../../yaml/yaml-document.js
 import { joinPath } from '../../yaml/yaml-value.js';
 import { keysOf, RATE_FIELDS } from '../policy-fields.js';
 import type { RateDefaults, RateFields } from '../rates/rate-fields.js';
-import { type LimitCheck, numberOfText, PLANNED_FIELDS } from './plan-columns.js';
+import { type LimitCheck, PLANNED_FIELDS, readPlanNumber, textOfNumber } from './plan-columns.js';
 import type { PlansReader } from './read-plans.js';
 
 /** A field of a limit that takes a value from a plan: `max_tokens: { plan: burst, default: 100 }`. */
@@ -18,7 +19,8 @@ interface PlanValue {
   readonly kind: ColumnKind;
   readonly column: number;
   readonly name: string;
-  readonly default: YamlScalar | undefined;
+  /** The number for rows and plans without a value; NaN if they need one. */
+  readonly default: number;
   readonly written: YamlMap;
 }
 
@@ -56,21 +58,27 @@ function readWithValues(
   values: readonly PlanValue[],
 ): RateFields | undefined {
   const errorsBefore = reader.problems.errorCount;
-  const base = new FieldReader(
-    withValues(reader.map, values, (value) => plans.standardOf(value.name) ?? value.default),
-    reader.path,
-    reader.problems,
-    reader.vocabulary,
-  );
-  for (const value of values) {
-    if ((plans.standardOf(value.name) ?? value.default) !== undefined) continue;
+  const standards: number[] = [];
+  for (const { name, kind, default: ownDefault } of values) {
+    const standard = plans.standardOf(name, kind);
+    if (standard === undefined) return undefined;
+    standards.push(Number.isNaN(standard) ? ownDefault : standard);
+  }
+  values.forEach((value, i) => {
+    if (!Number.isNaN(standards[i])) return;
     reader.problems.error(
       value.written.at,
       reader.pathOf(value.path),
       `customers without a row have no value "${value.name}"; add it to the plan that "plans.default" names, or ` +
         `write { plan: ${value.name}, default: <value> }`,
     );
-  }
+  });
+  const base = new FieldReader(
+    withValues(reader.map, values, standards),
+    reader.path,
+    reader.problems,
+    reader.vocabulary,
+  );
   const isComplete = reader.problems.errorCount === errorsBefore;
   const fields = isComplete ? readFixed(base, defaults) : undefined;
   if (fields !== undefined) checkHold(reader, fields, values);
@@ -197,25 +205,19 @@ function readValue(
     );
     return undefined;
   }
-  const standard = value.field('default')?.value;
-  if (standard !== undefined && standard.kind !== 'scalar') {
-    value.error('default', '"default" must be a single value');
-    return undefined;
-  }
-  return { path, kind, column, name, default: standard, written };
+  const standard = readPlanNumber(value, 'default', kind);
+  return standard === undefined ? undefined : { path, kind, column, name, default: standard, written };
 }
 
-/** Returns the mapping of a limit with values instead of the references; a field without a value is absent. */
-function withValues(
-  map: YamlMap,
-  values: readonly PlanValue[],
-  scalarOf: (value: PlanValue) => YamlScalar | undefined,
-): YamlMap {
+/** Returns the mapping of a limit with numbers instead of the references; a field without a number is absent. */
+function withValues(map: YamlMap, values: readonly PlanValue[], numbers: readonly number[]): YamlMap {
   let changed = map;
-  for (const value of values) {
-    const scalar = scalarOf(value);
-    const standing = scalar && { ...scalar, at: value.written.at };
-    changed = replaced(changed, value.path.split('.'), standing);
+  for (const [i, { path, kind, written }] of values.entries()) {
+    const number = numbers[i] as number;
+    const scalar: YamlScalar | undefined = Number.isNaN(number)
+      ? undefined
+      : { kind: 'scalar', text: textOfNumber(kind, number), plain: true, at: written.at };
+    changed = replaced(changed, path.split('.'), scalar);
   }
   return changed;
 }
@@ -238,29 +240,22 @@ function checkOf(
   defaults: RateDefaults,
   readFixed: ReadFixedRate,
 ): LimitCheck {
-  return {
-    check(cells) {
-      const textOf = ({ column }: PlanValue): string | undefined => cells[FIRST_COLUMN + column];
-      for (const value of values) {
-        if (textOf(value) !== undefined || value.default !== undefined) continue;
-        return {
-          cell: -1,
-          message: `the value "${value.name}" is missing; add it to the row or to its plan`,
-        };
-      }
-      const problems = new ProblemList(reader.problems.file);
-      const map = withValues(reader.map, values, (value) => {
-        const text = textOf(value);
-        return text === undefined
-          ? value.default
-          : { kind: 'scalar', text, plain: true, at: value.written.at };
-      });
-      readFixed(new FieldReader(map, '', problems), defaults);
-      const [first] = problems.errors;
-      if (first === undefined) return undefined;
-      const wrong = values.find(({ path }) => path === first.path);
-      return { cell: wrong === undefined ? -1 : FIRST_COLUMN + wrong.column, message: first.message };
-    },
+  return (row) => {
+    const numbers = values.map(({ column, default: standard }) => {
+      const number = row[FIRST_COLUMN + column] as number;
+      return Number.isNaN(number) ? standard : number;
+    });
+    const missing = values.find((_, i) => Number.isNaN(numbers[i]));
+    if (missing !== undefined) {
+      const message = `the value "${missing.name}" is missing; add it to the row or to its plan`;
+      return { cell: -1, message };
+    }
+    const problems = new ProblemList(reader.problems.file);
+    readFixed(new FieldReader(withValues(reader.map, values, numbers), '', problems), defaults);
+    const [first] = problems.errors;
+    if (first === undefined) return undefined;
+    const wrong = values.find(({ path }) => path === first.path);
+    return { cell: wrong === undefined ? -1 : FIRST_COLUMN + wrong.column, message: first.message };
   };
 }
 
@@ -272,21 +267,20 @@ function plannedRate(
 ): PlannedRate {
   const byPath = new Map(values.map((value) => [value.path, value]));
   const numberOf = (reader: FieldReader, path: string, absent: number): PlanNumber => {
-    const kind = PLANNED_FIELDS[path] as ColumnKind;
     const value = byPath.get(path);
-    if (value !== undefined) {
-      const standard = value.default === undefined ? Number.NaN : numberOfText(kind, value.default.text);
-      return { column: value.column, name: value.name, default: standard };
-    }
-    const text = reader.text(path.slice(path.indexOf('.') + 1));
-    return text === undefined ? absent : numberOfText(kind, text);
+    if (value !== undefined) return { column: value.column, name: value.name, default: value.default };
+    const literal = readPlanNumber(
+      reader,
+      path.slice(path.indexOf('.') + 1),
+      PLANNED_FIELDS[path] as ColumnKind,
+    );
+    return literal === undefined || Number.isNaN(literal) ? absent : literal;
   };
   const slots = base.mapping('concurrency');
   if (slots !== undefined) return { kind: 'concurrency', max: numberOf(slots, 'concurrency.max', 0) };
   const hold = base.mapping('hold');
   const holdAmount = hold?.field('amount') === undefined ? undefined : numberOf(hold, 'hold.amount', 0);
-  const maxDebt =
-    base.field('max_debt') === undefined ? debtWithoutMaximum(base) : countOf(base, 'max_debt', 0);
+  const maxDebt = base.integer('max_debt', 0, MAX_UINT32) ?? debtWithoutMaximum(base);
   const bucket = base.mapping('token_bucket');
   if (bucket !== undefined) {
     return {
@@ -304,7 +298,7 @@ function plannedRate(
     kind: 'units',
     requestsPerUnit: numberOf(base, 'requests_per_unit', 0),
     unit: numberOf(base, 'unit', 0),
-    multiplier: countOf(base, 'unit_multiplier', 1),
+    multiplier: base.integer('unit_multiplier', 1, MAX_UINT32) ?? 1,
     isBucket: (base.text('algorithm') ?? standard) === 'token_bucket',
     burst: base.field('burst') === undefined ? undefined : numberOf(base, 'burst', 0),
     timeZone: calendar === undefined ? undefined : timeZoneName(calendar),
@@ -315,9 +309,4 @@ function plannedRate(
 
 function debtWithoutMaximum(base: FieldReader): 0 | 'capacity' {
   return base.field('hold') !== undefined || base.boolean('allow_debt') === true ? 'capacity' : 0;
-}
-
-function countOf(reader: FieldReader, key: string, absent: number): number {
-  const text = reader.text(key);
-  return text === undefined ? absent : numberOfText('count', text);
 }

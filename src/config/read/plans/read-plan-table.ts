@@ -22,19 +22,17 @@ import { shownStart } from '../../../runtime/shown-address.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
 import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
-import { isNullText } from '../../yaml/yaml-scalar.js';
 import type { ReadFile } from '../read-derive.js';
-import { flagsOf, type LimitProblem, numberOfText, textOfNumber } from './plan-columns.js';
-import { MAX_PLAN_BYTES, MAX_PLAN_ROWS, type RowSink, readPlanRows } from './plan-rows.js';
+import type { Cells, RowProblem, RowValues } from './plan-columns.js';
+import { MAX_PLAN_BYTES, MAX_PLAN_ROWS, readPlanRows } from './plan-rows.js';
 import { PlanTableBuilder } from './plan-table-builder.js';
 import type { PlansReader } from './read-plans.js';
+import type { RowSink } from './row-sink.js';
 
 /** Number of checked rows of cells that are remembered; others are checked again. */
 const MAX_CHECKED = 100_000;
 /** Value of the column of phases for the phase `active`. */
 const ACTIVE = PHASES.indexOf('active');
-
-type Cells = readonly (string | undefined)[];
 
 /** Options of {@link readPlanTable}. */
 export interface PlanTableOptions {
@@ -125,14 +123,19 @@ function unreadableMessage({ file = '', from }: PlansReader, error: unknown): st
 class RowReader implements RowSink {
   readonly by: string;
   readonly cells: readonly string[];
+  readonly readColumns: readonly string[] | undefined;
+  /** Indexes of the cells that are read, by name. */
+  readonly #cellOf: ReadonlyMap<string, number>;
   readonly #plans: PlansReader;
   readonly #options: PlanTableOptions;
   readonly #builder: PlanTableBuilder;
   readonly #planNames: readonly string[];
-  /** Cells of the plans of `define`, by name. */
-  readonly #planCells = new Map<string, Cells>();
-  /** Results of checks: the index of the values, or the problem. */
-  readonly #checked = new Map<string, number | LimitProblem>();
+  /** Values of a row without a plan. */
+  readonly #noValues: RowValues;
+  /** Values of the plans of `define`, by name. */
+  readonly #planValues = new Map<string, RowValues>();
+  /** The rows of cells that were checked: the index of their values, or the problem. */
+  readonly #checked = new Map<string, number | RowProblem>();
   /** The rows in effect, if they come from a file with the same customers. */
   readonly #previous: PlanTable | undefined;
   #problems = new ProblemList('');
@@ -149,6 +152,13 @@ class RowReader implements RowSink {
     this.#options = options;
     this.by = plans.by;
     this.cells = plans.columns.cells;
+    this.readColumns = plans.readColumns;
+    this.#cellOf = new Map(
+      [...this.cells.entries()]
+        .filter(([, name]) => plans.readColumns?.includes(name) ?? true)
+        .map(([cell, name]) => [name, cell]),
+    );
+    this.#noValues = this.cells.map(() => Number.NaN);
     this.#planNames = [...plans.defined.keys()];
     this.#builder = new PlanTableBuilder(this.cells.length);
     const { previous } = options;
@@ -158,17 +168,12 @@ class RowReader implements RowSink {
 
   /** Checks the plans of `define`, which are also the rows of a policy without a file. */
   addPlans(): void {
-    const { defined, standard, file } = this.#plans;
-    for (const [name, { values }] of defined) {
-      const cells = this.cells.map((cell) => values.get(cell)?.text);
-      cells[PLAN] = name;
-      this.#planCells.set(name, cells);
+    const { defined, columns, standard, file } = this.#plans;
+    for (const [name, plan] of defined) {
+      this.#planValues.set(name, [this.#planValues.size, ...plan.numbers(columns)]);
     }
     const standardIndex = this.#checkPlan(standard);
-    if (standardIndex !== undefined) {
-      this.#builder.setStandard(standardIndex);
-      this.#checked.clear();
-    }
+    if (standardIndex !== undefined) this.#builder.setStandard(standardIndex);
     for (const [name, plan] of defined) {
       const index = this.#checkPlan(name);
       // A plan without some values only needs rows that have them.
@@ -177,17 +182,19 @@ class RowReader implements RowSink {
     }
   }
 
-  /** Returns the index of a plan's values, or undefined if it is incomplete. Reports invalid values. */
+  /** Returns the index of a plan's values, or undefined if it is incomplete or invalid. Reports invalid values. */
   #checkPlan(name: string | undefined): number | undefined {
-    if (name === undefined) return undefined;
-    const checked = this.#check(this.#planCells.get(name) as Cells);
+    const plan = this.#plans.defined.get(name ?? '');
+    if (plan === undefined || plan.isInvalid) return undefined;
+    const checked = this.#check(this.#planValues.get(name as string) as RowValues);
     if (typeof checked === 'number') return checked;
-    const plan = this.#plans.defined.get(name);
-    const isMissing = checked.cell < 0 && this.#plans.file !== undefined && name !== this.#plans.standard;
+    const { reader } = plan;
+    const cell = this.cells[checked.cell];
+    const isMissing = cell === undefined && this.#plans.file !== undefined && name !== this.#plans.standard;
     if (isMissing) return undefined;
-    const at = plan?.values.get(this.cells[checked.cell] ?? '')?.at ?? plan?.reader.map.at ?? WHOLE_FILE;
-    const path = plan?.reader.pathOf(this.cells[checked.cell] ?? '') ?? '';
-    plan?.reader.problems.error(at, checked.cell < 0 ? plan.reader.path : path, checked.message);
+    plan.isInvalid = true;
+    if (cell !== undefined && reader.has(cell)) reader.error(cell, checked.message);
+    else reader.problems.error(reader.map.at, reader.path, checked.message);
     return undefined;
   }
 
@@ -236,7 +243,11 @@ class RowReader implements RowSink {
     );
   }
 
-  add(key: string, written: Cells, line: number, placeOf: (cell: number) => Position): void {
+  cellOf(column: string): number | 'ignored' | undefined {
+    return this.#cellOf.get(column) ?? (this.readColumns === undefined ? undefined : 'ignored');
+  }
+
+  add(key: string, cells: Cells, line: number, placeOf: (cell: number) => Position): void {
     if (this.#builder.rows + this.#refused > MAX_PLAN_ROWS) {
       this.#refused++;
       return;
@@ -258,9 +269,7 @@ class RowReader implements RowSink {
       );
       return;
     }
-    // Exports of databases have NULL in the place of an empty cell, with or without quotes.
-    const cells = written.map((text) => (text === undefined || isNullText(text) ? undefined : text));
-    const checked = this.#plans.columns.notDecimal(cells) ?? this.#checkRow(cells);
+    const checked = this.#checkRow(cells);
     if (typeof checked === 'number') {
       this.#builder.addRow(key, checked, line);
       return;
@@ -293,79 +302,69 @@ class RowReader implements RowSink {
 
   /** Returns the index of the values that a row has in effect; undefined if the policy no longer accepts them. */
   #keep(previous: PlanTable, row: number): number | undefined {
-    const { columns } = this.#plans;
-    const values = valuesOfRow(previous, row);
-    const cells = this.cells.map((name, cell): string | undefined => {
-      if (cell >= FIRST_COLUMN) {
-        const at = previous.columns.indexOf(name);
-        const kind = columns.kinds[cell - FIRST_COLUMN];
-        // A number means something else in a column of another type.
-        return kind === undefined || previous.kinds[at] !== kind
-          ? undefined
-          : textOfNumber(kind, values[FIRST_COLUMN + at] as number);
-      }
-      const value = values[cell] as number;
-      if (Number.isNaN(value)) return undefined;
-      if (cell === PLAN) return previous.plans[value]?.name;
-      return cell === PHASE ? PHASES[value] : String(value === 1);
-    });
+    const { names, kinds } = this.#plans.columns;
+    const before = valuesOfRow(previous, row);
     // The values already include those of the plan, which may be gone or have other values now.
-    const plan = cells[PLAN];
-    if (plan !== undefined && !this.#planCells.has(plan)) cells[PLAN] = undefined;
-    const checked = this.#check(cells);
+    const plan = this.#planNames.indexOf(previous.plans[before[PLAN] as number]?.name ?? '');
+    const numbers = names.map((name, i) => {
+      const at = previous.columns.indexOf(name);
+      // A number means something else in a column of another type.
+      return previous.kinds[at] === kinds[i] ? (before[FIRST_COLUMN + at] as number) : Number.NaN;
+    });
+    const checked = this.#check([
+      plan < 0 ? Number.NaN : plan,
+      ...before.slice(PLAN + 1, FIRST_COLUMN),
+      ...numbers,
+    ]);
     return typeof checked === 'number' ? checked : undefined;
   }
 
   /** Returns the index of the values of a row and its plan, or else the default plan; or the problem. */
-  #checkRow(cells: Cells): number | LimitProblem {
-    const name = cells[PLAN] ?? this.#plans.standard;
-    if (name === undefined) return this.#check(cells);
-    const plan = this.#planCells.get(name);
-    if (plan === undefined) {
-      const near = nearest(name, this.#planNames);
-      // A text that resembles no plan may be a customer, if the columns are swapped.
-      const message =
-        near === undefined
-          ? `the row names no plan of "define"; the plans are ${this.#planNames.slice(0, 10).join(', ') || 'none'}`
-          : `"${shownStart(name)}" is not a plan of "define"; did you mean "${near}"?`;
-      return { cell: PLAN, message };
-    }
-    return this.#check(cells.map((cell, i) => cell ?? plan[i]));
-  }
-
-  #check(cells: Cells): number | LimitProblem {
-    const name = cells.join('\0');
+  #checkRow(cells: Cells): number | RowProblem {
+    let name = '';
+    // With their lengths, because a cell may contain any text.
+    for (const cell of cells) name += cell === undefined ? ' ' : `${cell.length}:${cell}`;
     const known = this.#checked.get(name);
     if (known !== undefined) return known;
-    const checked = this.#checkNew(cells);
+    const checked = this.#checkNewRow(cells);
     if (this.#checked.size >= MAX_CHECKED) this.#checked.clear();
     this.#checked.set(name, checked);
     return checked;
   }
 
-  #checkNew(cells: Cells): number | LimitProblem {
-    const flags = flagsOf(cells, this.#planNames);
-    if ('message' in flags) return flags;
-    const isBlocked = isSet(flags, BLOCKED);
-    this.#hasBlocked ||= isBlocked;
-    this.#hasActive ||= flags[PHASE] === ACTIVE;
-    const problem = isSet(flags, UNLIMITED) ? undefined : this.#problemOf(cells);
-    // The row of a blocked customer needs no numbers. Only the ends of its requests, and operators, use them.
-    if (problem !== undefined && !isBlocked) return problem;
-    const { kinds } = this.#plans.columns;
-    const numbers = kinds.map((kind, i) => {
-      const text = problem === undefined ? cells[FIRST_COLUMN + i] : undefined;
-      return text === undefined ? Number.NaN : numberOfText(kind, text);
-    });
-    return this.#builder.indexOf([...flags, ...numbers]);
+  #checkNewRow(cells: Cells): number | RowProblem {
+    const { columns, defined, standard } = this.#plans;
+    const name = cells[PLAN] ?? standard;
+    const plan = name === undefined ? this.#noValues : this.#planValues.get(name);
+    if (plan === undefined) return { cell: PLAN, message: unknownPlan(name as string, this.#planNames) };
+    // An invalid plan makes the policy invalid, and is reported only once.
+    if (defined.get(name ?? '')?.isInvalid) return 0;
+    const values = [...plan];
+    return this.#check(values, columns.read(cells, values));
   }
 
-  #problemOf(cells: Cells): LimitProblem | undefined {
-    for (const check of this.#plans.checks) {
-      const problem = check.check(cells);
-      if (problem !== undefined) return problem;
+  /**
+   * Checks the values of a row or a plan. Returns their index, or the problem. `unreadable` is the problem of a cell
+   * whose value is missing for this reason.
+   */
+  #check(values: RowValues, unreadable?: RowProblem): number | RowProblem {
+    const [isUnlimited, isBlocked] = [isSet(values, UNLIMITED), isSet(values, BLOCKED)];
+    let problem = unreadable;
+    if (isUnlimited && isBlocked) {
+      const message = 'a row cannot be both "unlimited" and "blocked"; remove one of them';
+      problem ??= { cell: BLOCKED, message };
     }
-    return undefined;
+    for (const check of this.#plans.checks) problem ??= check(values);
+    let kept = values;
+    if (problem !== undefined) {
+      const isNumber = problem.cell < 0 || problem.cell >= FIRST_COLUMN;
+      if (!isNumber || (!isUnlimited && !isBlocked)) return problem;
+      // Such a row needs no numbers. Only the ends of requests of a blocked customer, and operators, use them.
+      kept = values.map((value, cell) => (cell < FIRST_COLUMN ? value : Number.NaN));
+    }
+    this.#hasBlocked ||= isBlocked;
+    this.#hasActive ||= values[PHASE] === ACTIVE;
+    return this.#builder.indexOf(kept);
   }
 
   /** Adds all previous rows, and returns the table; undefined if the policy no longer accepts any of them. */
@@ -390,13 +389,11 @@ class RowReader implements RowSink {
       file: this.#plans.from,
       columns: this.#plans.columns.names,
       kinds: this.#plans.columns.kinds,
-      plans: Array.from(this.#plans.defined, ([name, { values }]) => ({
-        name,
-        values: Object.fromEntries(Array.from(values, ([value, { text }]) => [value, text])),
-      })),
+      plans: Array.from(this.#plans.defined, ([name, { texts }]) => ({ name, values: texts })),
       standard: this.#plans.standard,
       maxDrop: this.#plans.maxDrop,
       maxDropFrom: this.#plans.maxDropFrom,
+      readColumns: this.readColumns,
       hasBlocked: this.#hasBlocked,
       hasActive: this.#hasActive,
       refused: this.#refused,
@@ -405,4 +402,11 @@ class RowReader implements RowSink {
       readAtMillis: this.#options.nowMillis,
     });
   }
+}
+
+function unknownPlan(name: string, plans: readonly string[]): string {
+  const near = nearest(name, plans);
+  if (near !== undefined) return `"${shownStart(name)}" is not a plan of "define"; did you mean "${near}"?`;
+  // A text that resembles no plan may be a customer, if the columns are swapped.
+  return `the row names no plan of "define"; the plans are ${plans.slice(0, 10).join(', ') || 'none'}`;
 }

@@ -1,16 +1,21 @@
 import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
-import { BLOCKED, MAX_KEY_UNITS, PLAN_FLAGS, UNLIMITED } from '../../../policy/plans/plan-table.js';
+import { type ColumnKind, MAX_KEY_UNITS } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
 import { firstNames, quantity } from '../../../quantity.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import { isPlanAddress, isRedisAddress } from '../../sources/plan-address.js';
-import type { FieldReader } from '../../yaml/field-reader.js';
-import type { YamlScalar } from '../../yaml/yaml-document.js';
-import { isNullText, readPlain } from '../../yaml/yaml-scalar.js';
+import type { FieldReader, Located } from '../../yaml/field-reader.js';
+import { isNullText } from '../../yaml/yaml-scalar.js';
 import { keysOf } from '../policy-fields.js';
-import { type LimitCheck, nearColumn, PlanColumns } from './plan-columns.js';
+import {
+  type LimitCheck,
+  nearColumn,
+  PlanColumns,
+  type PlanNumberKind,
+  readPlanNumber,
+} from './plan-columns.js';
 import { MAX_PLAN_ROWS } from './plan-rows.js';
 
 /** Default `max_drop`, in percent of the rows. */
@@ -24,10 +29,47 @@ const MAX_PLACES = 5;
 /** Maximum number of plans in `define`. */
 const MAX_PLANS = 1000;
 
-/** A plan of `define`: its values by name. */
-export interface DefinedPlan {
+/** A plan of `define`. */
+class DefinedPlan {
   readonly reader: FieldReader;
-  readonly values: ReadonlyMap<string, YamlScalar>;
+  /** Whether one of the values that were read is invalid, and reported. */
+  isInvalid = false;
+  readonly #numbers = new Map<string, number>();
+
+  constructor(reader: FieldReader) {
+    this.reader = reader;
+  }
+
+  /** Returns the number of a value; NaN without a valid one. */
+  number(name: string, kind: PlanNumberKind): number {
+    const known = this.#numbers.get(name);
+    if (known !== undefined) return known;
+    const number = readPlanNumber(this.reader, name, kind);
+    this.isInvalid ||= number === undefined;
+    this.#numbers.set(name, number ?? Number.NaN);
+    return number ?? Number.NaN;
+  }
+
+  /** Whether the plan sets `unlimited` or `blocked`. */
+  has(flag: 'unlimited' | 'blocked'): boolean {
+    return this.number(flag, flag) === 1;
+  }
+
+  /** Returns the numbers of all cells of a row, without the one of the plan. */
+  numbers({ names, kinds }: PlanColumns): readonly number[] {
+    const flags = (['unlimited', 'blocked', 'phase'] as const).map((flag) => this.number(flag, flag));
+    return [...flags, ...names.map((name, i) => this.number(name, kinds[i] as ColumnKind))];
+  }
+
+  /** The values as written, by name. */
+  get texts(): Readonly<Record<string, string>> {
+    const texts = new Map<string, string>();
+    for (const name of this.reader.map.fields.keys()) {
+      const value = this.reader.field(name)?.value;
+      if (value?.kind === 'scalar') texts.set(name, value.text);
+    }
+    return Object.fromEntries(texts);
+  }
 }
 
 /** The `plans` of a domain, and what its limits take from them. */
@@ -46,6 +88,9 @@ export class PlansReader {
   /** The plan of customers without a row; undefined without a `default`. */
   readonly standard: string | undefined;
   readonly columns = new PlanColumns();
+  /** The columns of the rows to read; undefined if all columns must be known. */
+  readonly readColumns: readonly string[] | undefined;
+  private readonly namedColumns: readonly Located<string>[];
   /** The checks of all limits that use values, which each row must pass. */
   readonly checks: LimitCheck[] = [];
   /** Places of descriptors with limits, but without an entry on their path that selects a row. */
@@ -64,6 +109,9 @@ export class PlansReader {
     this.isRefusedAddress = reader.problems.errorCount > errorsBefore;
     this.maxDrop = reader.number('max_drop', 0, 100) ?? DEFAULT_MAX_DROP;
     this.maxDropFrom = reader.integer('max_drop_from', 1, MAX_PLAN_ROWS) ?? DEFAULT_MAX_DROP_FROM;
+    this.namedColumns = reader.texts('columns', 'names of columns');
+    const names = this.namedColumns.map(({ value }) => value);
+    this.readColumns = reader.field('columns') === undefined ? undefined : names;
     this.defined = readDefined(reader);
     const standard = reader.text('default');
     this.standard = standard !== undefined && this.defined.has(standard) ? standard : undefined;
@@ -78,7 +126,7 @@ export class PlansReader {
   /** Whether `blocked` may apply to a customer: to some plan, or to a row of the file. */
   get mayBlock(): boolean {
     if (this.file !== undefined) return true;
-    return [...this.defined.values()].some(({ values }) => values.has(PLAN_FLAGS[BLOCKED]));
+    return [...this.defined.values()].some((plan) => plan.has('blocked'));
   }
 
   private checkAddress(): void {
@@ -107,10 +155,10 @@ export class PlansReader {
 
   private check(standard: string | undefined): void {
     const { reader, defined } = this;
-    if (this.file !== undefined && this.standardHas(UNLIMITED)) {
+    if (this.file !== undefined && standard !== undefined && defined.get(standard)?.has('unlimited')) {
       reader.warn(
         'default',
-        `"${shownStart(standard ?? '')}" is unlimited, so nobody has a limit while the rows cannot be read after a ` +
+        `"${shownStart(standard)}" is unlimited, so nobody has a limit while the rows cannot be read after a ` +
           'start; name a plan with limits, and give this plan to customers in the rows',
       );
     }
@@ -131,6 +179,14 @@ export class PlansReader {
         '"plans" has no rows; name a file with the plan of each customer as "from", or write plans below "define"',
       );
     }
+    if (this.readColumns !== undefined && this.file === undefined) {
+      reader.error('columns', '"columns" names columns of a table; add "from", or remove "columns"');
+    } else if (this.readColumns?.length === 0) {
+      reader.error(
+        'columns',
+        '"columns" names no column; write those to read, such as [plan], or remove the key',
+      );
+    }
     if (standard !== undefined && this.standard === undefined) {
       const near = nearest(standard, defined.keys());
       const remedy = near === undefined ? 'add the plan to "define"' : `did you mean "${near}"?`;
@@ -149,26 +205,17 @@ export class PlansReader {
   }
 
   /**
-   * Returns the value that describes the limit of customers without a row: the value of the default plan, or, if that
-   * plan has no limit, of the first plan that has one.
+   * Returns the number that describes the limit of customers without a row: the value of the default plan, or, if that
+   * plan has no limit, of the first plan that has one. NaN without one, and undefined if it is invalid.
    */
-  standardOf(name: string): YamlScalar | undefined {
-    const standard = this.standard === undefined ? undefined : this.defined.get(this.standard)?.values;
-    const value = standard?.get(name);
-    if (value !== undefined) return value;
-    if (!this.standardHas(UNLIMITED) && !this.standardHas(BLOCKED)) return undefined;
-    for (const { values } of this.defined.values()) {
-      const other = values.get(name);
-      if (other !== undefined) return other;
-    }
-    return undefined;
-  }
-
-  /** Returns whether the plan of customers without a row is unlimited, or blocked. */
-  private standardHas(flag: typeof UNLIMITED | typeof BLOCKED): boolean {
-    const values = this.standard === undefined ? undefined : this.defined.get(this.standard)?.values;
-    const plain = readPlain(values?.get(PLAN_FLAGS[flag])?.text ?? '');
-    return plain.kind === 'boolean' && plain.value;
+  standardOf(name: string, kind: ColumnKind): number | undefined {
+    const standard = this.standard === undefined ? undefined : this.defined.get(this.standard);
+    if (standard === undefined) return Number.NaN;
+    const isFree = standard.has('unlimited') || standard.has('blocked');
+    const plans = isFree ? [standard, ...this.defined.values()] : [standard];
+    const numbers = plans.map((plan) => plan.number(name, kind));
+    if (plans.some(({ isInvalid }) => isInvalid)) return undefined;
+    return numbers.find((number) => !Number.isNaN(number)) ?? Number.NaN;
   }
 
   /** Warns about limits at which a row cannot block its customer. */
@@ -193,10 +240,15 @@ export class PlansReader {
           'remove "plans"',
       );
     }
+    for (const { value, at, path } of this.namedColumns) {
+      if (value === this.by || this.columns.cells.includes(value)) continue;
+      const message = `no limit uses the column "${shownStart(value)}"; ${nearColumn(value, this.columns.cells)}`;
+      this.reader.problems.error(at, path, message);
+    }
     const cells = this.columns.cells.filter((cell) => cell !== 'plan');
-    for (const { reader, values } of this.defined.values()) {
-      for (const name of values.keys()) {
-        if (cells.includes(name)) continue;
+    for (const { reader } of this.defined.values()) {
+      for (const name of reader.map.fields.keys()) {
+        if (cells.includes(name) || reader.field(name) === undefined) continue;
         reader.error(name, `no limit uses the value "${shownStart(name)}"; ${nearColumn(name, cells)}`);
       }
     }
@@ -231,12 +283,7 @@ function readDefined(reader: FieldReader): ReadonlyMap<string, DefinedPlan> {
       plan.problems.error(plan.map.at, plan.path, message);
       continue;
     }
-    const values = new Map<string, YamlScalar>();
-    for (const [key, { value }] of plan.map.fields) {
-      if (value.kind !== 'scalar') plan.error(key, `"${shownStart(key)}" must be a single value`);
-      else if (!isNullText(value.text)) values.set(key, value);
-    }
-    defined.set(name, { reader: plan, values });
+    defined.set(name, new DefinedPlan(plan));
   }
   return defined;
 }

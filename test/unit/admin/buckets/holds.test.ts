@@ -348,7 +348,7 @@ descriptors:
     expect((await levels('show')).map(([, now]) => now)).toEqual([6, 40, 40, 20]);
   });
 
-  test.each(['{ blocked: true }', '{ blocked: true, max: -1, n: 5 }'])(
+  test.each(['{ blocked: true }', '{ blocked: true, max: 0, n: 5 }'])(
     'has the default limits without valid numbers: %s',
     async (row) => {
       bench.policies = policiesOf(policy(row));

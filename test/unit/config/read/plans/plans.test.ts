@@ -180,22 +180,50 @@ describe('a cell without a value', () => {
   const nulls = ['', '~', 'null', 'Null', 'NULL'];
   const files = nulls.flatMap((text): readonly (readonly [string, string])[] => [
     ['rows.csv', `tenant,plan,n\nacme,gold,${text}\nother,${text},\n`],
-    ['rows.csv', `tenant,plan,n\nacme,gold,"${text}"\nother,"${text}",\n`],
-    ['rows.jsonl', `{"tenant":"acme","plan":"gold","n":"${text}"}\n{"tenant":"other","plan":"${text}"}\n`],
+    ['rows.csv', `tenant;plan;n\nacme;gold; ${text} \nother;${text};\n`],
     ['rows.yaml', `acme: { plan: gold, n: ${text} }\nother: ${text}\n`],
-    ['rows.yaml', `acme: { plan: gold, n: "${text}" }\nother: { plan: '${text}' }\n`],
-    ['rows.json', `{ "acme": { "plan": "gold", "n": "${text}" }, "other": "${text}" }`],
   ]);
 
   test.each([
     ...files,
+    ['rows.csv', 'tenant,plan,n\nacme,"gold",""\n"other","",""\n'],
     ['rows.jsonl', '{"tenant":"acme","plan":"gold","n":null}\n{"tenant":"other","plan":null}\n'],
+    ['rows.json', '[{"tenant":"acme","plan":"gold","n":null},{"tenant":"other","plan":null}]'],
     ['rows.json', '{ "acme": { "plan": "gold", "n": null }, "other": null }'],
   ] as const)('in %s is one that is empty or null: %j', (file, rows) => {
     const policy = withRows(rows, WITH_NUMBER, file);
     expect(policy.plans).toMatchObject({ rowCount: 2, refused: 0 });
     expect(limitOf(policy, 'tenant=acme')).toBe('window: 3 per minute');
     expect(limitOf(policy, 'tenant=other')).toBe('window: 1 per minute');
+  });
+
+  const quoted = nulls.flatMap((text): readonly (readonly [string, string, string])[] => [
+    [
+      'rows.jsonl',
+      `{"tenant":"ok"}\n{"tenant":"acme","n":"${text}"}\n{"tenant":"other","plan":"${text}"}\n`,
+      text,
+    ],
+    [
+      'rows.json',
+      `[{"tenant":"ok"},{"tenant":"acme","n":"${text}"},{"tenant":"other","plan":"${text}"}]`,
+      text,
+    ],
+    ['rows.yaml', `ok: gold\nacme: { n: "${text}" }\nother: { plan: '${text}' }\n`, text],
+    ['rows.json', `{ "ok": "gold", "acme": { "n": "${text}" }, "other": "${text}" }`, text],
+  ]);
+
+  test.each([
+    ...quoted,
+    ...nulls.slice(1).map((text) => {
+      return ['rows.csv', `tenant,plan,n\nok,gold,\nacme,,"${text}"\nother,"${text}",\n`, text] as const;
+    }),
+  ])('in %s is not one with a text in quotes: %j', (file, rows, text) => {
+    const policy = withRows(rows, WITH_NUMBER, file);
+    expect(policy.plans).toMatchObject({ rowCount: 1, refused: 2 });
+    expect(problemsOf(WITH_NUMBER, rows, file)).toEqual([
+      expect.stringContaining(`n: "n" is the string "${text}"; write a whole number from 0 to 4294967295`),
+      expect.stringContaining('plan: the row names no plan of "define"; the plans are free, gold'),
+    ]);
   });
 
   test.each([
@@ -211,7 +239,7 @@ describe('a cell without a value', () => {
   });
 
   test('can be a flag, or a value of a plan', () => {
-    const policy = POLICY.replace('gold: { burst: 9 }', 'gold: { burst: 9, unlimited: "NULL", phase: ~ }');
+    const policy = POLICY.replace('gold: { burst: 9 }', 'gold: { burst: 9, unlimited: NULL, phase: ~ }');
     const rows = withRows('tenant,plan,unlimited,blocked,phase\nacme,gold,NULL,~,null\n', policy);
     expect(limitOf(rows, 'tenant=acme')).toBe('token bucket: 9 tokens, 1 every 1s');
     expect(rows.match(entries('tenant=acme')).rules[0]?.phase).toEqual(
@@ -227,6 +255,184 @@ describe('a cell without a value', () => {
     expect(limitOf(policyOf(policy.replace(' from: rows.csv,', '')), 'tenant=null')).toBe(
       'token bucket: 9 tokens, 1 every 1s',
     );
+  });
+});
+
+describe('a value', () => {
+  const WITH_NUMBER = POLICY.replace('gold: { burst: 9 }', 'gold: { burst: VALUE }');
+
+  test.each([
+    ['1000.0', 'token bucket: 1000 tokens, 1 every 1s'],
+    ['1e3', 'token bucket: 1000 tokens, 1 every 1s'],
+  ])('of %s is the same in tables, plans and limits', (written, limit) => {
+    const tables = [
+      ['rows.csv', `tenant,burst\nacme,${written}\n`],
+      ['rows.csv', `"tenant","burst"\n"acme","${written}"\n`],
+      ['rows.jsonl', `{"tenant":"acme","burst":${written}}`],
+      ['rows.jsonl', `{"tenant":"acme","burst":"${written}"}`],
+      ['rows.json', `[{"tenant":"acme","burst":${written}}]`],
+      ['rows.yaml', `acme: { burst: ${written} }`],
+    ] as const;
+    for (const [file, rows] of tables) {
+      expect([file, limitOf(withRows(rows, POLICY, file), 'tenant=acme')]).toEqual([file, limit]);
+    }
+    const plan = withRows('tenant,plan\nacme,gold\n', WITH_NUMBER.replace('VALUE', written));
+    expect(limitOf(plan, 'tenant=acme')).toBe(limit);
+    const byDefault = POLICY.replace(PLANS, 'plans: { by: tenant, from: rows.csv }').replace(
+      '{ plan: burst }',
+      `{ plan: burst, default: ${written} }`,
+    );
+    expect(limitOf(withRows('tenant,burst\nx,1\n', byDefault), 'tenant=acme')).toBe(limit);
+    expect(limitOf(policyOf(POLICY.replace(PLANS, '').replace('{ plan: burst }', written)), 'tenant=a')).toBe(
+      limit,
+    );
+  });
+
+  test.each([
+    ['many', 'plans.define.gold.burst: "burst" is "many"; write a whole number from 0 to 4294967295'],
+    ['"9"', 'plans.define.gold.burst: "burst" is the string "9"'],
+    ['[9]', 'plans.define.gold.burst: "burst" is a list; write a whole number'],
+    ['0', 'plans.define.gold.burst: a bucket must hold at least 1 token'],
+    ['9, blocked: maybe', 'plans.define.gold.blocked: "blocked" is "maybe"; write true or false'],
+    ['9, phase: actve', '"actve" is not one of monitoring, grace_period, active; did you mean "active"?'],
+  ])('of %s in "define" is one error', (written, message) => {
+    const policy = WITH_NUMBER.replace('VALUE', written);
+    expect(problemsOf(policy)).toEqual([expect.stringContaining(message)]);
+    // The plan of customers without a row describes the limit.
+    const [first = ''] = problemsOf(policy.replace('default: free', 'default: gold'));
+    expect(first).toContain(message.replace(/^plans.*burst: a bucket/, 'a bucket'));
+  });
+
+  test('needs no valid number in a row that blocks its customer, or frees it', () => {
+    const rows = 'tenant,plan,burst,blocked\nevil,,many,true\nstaff,staff,0,\nmallory,evil,"NULL",\n';
+    const policy = withRows(rows);
+    expect(policy.plans).toMatchObject({ rowCount: 3, refused: 0, hasBlocked: true });
+    const limits = ['evil', 'staff', 'mallory'].map((tenant) => limitOf(policy, `tenant=${tenant}`));
+    expect(limits).toEqual(['blocked: no requests', 'unlimited', 'blocked: no requests']);
+  });
+});
+
+describe('a table as other programs write it', () => {
+  const gold = 'token bucket: 9 tokens, 1 every 1s';
+  const five = 'token bucket: 5 tokens, 1 every 1s';
+
+  test.each([
+    ['semicolons', 'rows.csv', 'tenant;plan;burst\nacme;gold;\n"b;, c";;5\n'],
+    ['tabs', 'rows.csv', 'tenant\tplan\tburst\nacme\tgold\t\n"b;, c"\t\t5\n'],
+    ['the ending .tsv', 'rows.TSV', 'tenant\tplan\tburst\nacme\tgold\t\nb;, c\t\t5\n'],
+    ['a header in quotes', 'rows.csv', '"tenant";"plan";"burst"\n"acme";"gold";""\n"b;, c";"";"5.0"\n'],
+    ['a byte order mark', 'rows.csv', '\ufefftenant,plan,burst\nacme,gold,\n"b;, c",,5\n'],
+    ['CRLF', 'rows.csv', 'tenant,plan,burst\r\n"acme","gold",""\r\n"b;, c",,5\r\n'],
+    ['empty rows', 'rows.csv', '\n \ntenant,plan,burst\nacme,gold,\n,,\n"b;, c",,5\n , ,\n'],
+    ['a list', 'rows.json', '\ufeff [ {"tenant":"acme","plan":"gold"},\n{"tenant":"b;, c","burst":5}\n]\n'],
+    [
+      'marks in lines',
+      'rows.jsonl',
+      '\ufeff{"tenant":"acme","plan":"gold"}\r\n{"tenant":"b;, c","burst":5.0}\r\n',
+    ],
+    ['marks in YAML', 'rows.yaml', '\ufeffacme: gold\r\n"b;, c": { burst: 5.0 }\r\n'],
+    ['marks in a mapping', 'rows.json', '\ufeff{"acme":"gold",\r\n"b;, c":{"burst":5.0}}\r\n'],
+  ])('may have %s', (_what, file, rows) => {
+    const policy = withRows(rows, POLICY, file);
+    expect(policy.plans).toMatchObject({ rowCount: 2, refused: 0 });
+    expect(['acme', 'b;, c'].map((tenant) => limitOf(policy, `tenant=${tenant}`))).toEqual([gold, five]);
+  });
+
+  test.each([
+    ['', 'the file has no rows'],
+    ['{"tenant":"acme","plan":"gold"}', 'the list does not end; write the whole file, up to the last "]"'],
+    ['{"tenant":"acme","plan":"gold"}] [', 'text follows the list'],
+    ['{"tenant":"acme","plan":"go]', 'the list does not end'],
+  ])('is invalid as the list [%s', (rest, message) => {
+    const rows = rest === '' ? '[]' : `[${rest}`;
+    expect(problemsOf(POLICY, rows, 'rows.json').join('\n')).toContain(message);
+  });
+
+  test('refuses elements of a list that are no objects, each at its place', () => {
+    const rows =
+      '[{"tenant":"ok"}, 5,\n  {"tenant":"a","x":[1,2]},, {"tenant":"b","burst":"x]"}\n{"tenant":"c"}]';
+    expect(problemsOf(POLICY, rows, 'rows.json').map((problem) => problem.split('; until')[0])).toEqual([
+      'rows.json:1:19: the row is not a JSON object; write an object for each customer',
+      expect.stringContaining(
+        'rows.json:2:3: no limit uses the value "x"; the known columns are plan, unlimited',
+      ),
+      expect.stringMatching(/^rows\.json:2:28: the row is not a JSON object/),
+      expect.stringMatching(/^rows\.json:2:30: the row is not a JSON object/),
+    ]);
+  });
+});
+
+describe('"columns" of "plans"', () => {
+  const columns = (names: string, policy = POLICY): string =>
+    policy.replace('from:', `columns: [${names}], from:`);
+  const limitsOf = (rows: string, file: string, names = 'plan'): readonly (string | number | undefined)[] => {
+    const policy = withRows(rows, columns(names), file);
+    return [policy.plans?.rowCount, policy.plans?.refused, limitOf(policy, 'tenant=acme')];
+  };
+  const gold = 'token bucket: 9 tokens, 1 every 1s';
+
+  test.each([
+    ['rows.csv', 'id,tenant,plan,burst,id\n1,acme,gold,many,1\n2,b,free,0,2\n'],
+    ['rows.csv', 'notes;tenant;plan;burst\n"two\r\nlines, ""5""";acme;gold;many\n;"b";free;0\n'],
+    [
+      'rows.jsonl',
+      '{"id":1,"tenant":"acme","tags":["x"],"plan":"gold","burst":{}}\n{"tenant":"b","plan":"free"}\n',
+    ],
+    ['rows.json', '[{"id":1,"tenant":"acme","tags":["x"],"plan":"gold"},\n{"tenant":"b","plan":"free"}]'],
+    ['rows.yaml', 'acme: { id: 1, tags: [x], plan: gold, burst: many }\nb: free\n'],
+  ])('names those to read in %s: %j', (file, rows) => {
+    expect(limitsOf(rows, file)).toEqual([2, 0, gold]);
+  });
+
+  test('names those to read in Redis', () => {
+    const address = 'redis://h:1/rows';
+    const rows =
+      '["acme","{\\"id\\":1,\\"plan\\":\\"gold\\",\\"tenant\\":\\"x\\"}"]\n["b","free"]\n["c","NULL"]\n';
+    const policy = policyOf(columns('plan').replace('rows.csv', `"${address}"`), { [address]: rows });
+    expect(policy.plans).toMatchObject({ rowCount: 3, refused: 0 });
+    expect(limitOf(policy, 'tenant=acme')).toBe(gold);
+  });
+
+  test('may have the lines of a cell in a column that is ignored, and only there', () => {
+    const rows = 'tenant,plan,notes\nacme,gold,"a\nb"\nevil,"evil\nstaff,staff,"x\ny"\nlast,gold\n';
+    expect(problemsOf(columns('plan'), rows)).toEqual([
+      expect.stringContaining('rows.csv:4:1: a quote is not closed on this line'),
+      expect.stringContaining(
+        'rows.csv:7:1: the row has 2 columns, but the first line names 3; correct the commas',
+      ),
+    ]);
+    const policy = withRows(rows, columns('plan'));
+    expect(limitOf(policy, 'tenant=staff')).toBe('unlimited');
+  });
+
+  test.each([
+    ['brust', '"brust"; did you mean "burst"?'],
+    [
+      'plan, burst',
+      'rows.csv:1:1: the column "burst" is missing; add it to the first line, or remove it from',
+    ],
+    ['', '"columns" names no column; write those to read'],
+    ['[plan]', 'plans.columns[0]: each item of "columns" must be a non-empty string'],
+  ])('cannot be [%s]', (names, message) => {
+    expect(problemsOf(columns(names)).join('\n')).toContain(message);
+  });
+
+  test('needs a table', () => {
+    expect(problemsOf(columns('plan').replace('from: rows.csv, ', '')).join('\n')).toContain(
+      '"columns" names columns of a table; add "from", or remove "columns"',
+    );
+  });
+
+  test('is the remedy for an unknown column', () => {
+    const remedy = 'To ignore other columns, list those to read as "columns" of "plans"';
+    expect(problemsOf(POLICY, 'tenant,plan,id\nacme,gold,1\n')).toEqual([
+      'rows.csv:1:13: no limit uses column 3 of the first line; the known columns are tenant, plan, unlimited, ' +
+        `blocked, phase, burst. ${remedy}`,
+    ]);
+    expect(problemsOf(POLICY, '{"tenant":"ok"}\n{"tenant":"acme","brust":1}\n', 'rows.jsonl')).toEqual([
+      `rows.jsonl:2:1: no limit uses the value "brust"; did you mean "burst"? ${remedy}; until then, the customer ` +
+        'has the default limits',
+    ]);
   });
 });
 
@@ -308,7 +514,7 @@ describe('an invalid policy with plans', () => {
     ['{ plan: burst, deflt: 1 }', 'unknown key "deflt"'],
     ['{ default: 1 }', '"plan" is missing'],
     ['{ plan: blocked }', '"blocked" cannot be the name of a value'],
-    ['{ plan: burst, default: [1] }', '"default" must be a single value'],
+    ['{ plan: burst, default: [1] }', '"default" is a list; write a whole number'],
   ])('has no value %s', (value, message) => {
     expect(problemsOf(POLICY.replace('{ plan: burst }', value)).join('\n')).toContain(message);
   });
@@ -386,11 +592,14 @@ describe('a row that is invalid', () => {
     ['tenant,plan\nok,gold\nacme,gld', 'rows.csv:3:6: plan: "gld" is not a plan of "define"'],
     [
       'tenant,burst\nok,1\nacme,-5',
-      'rows.csv:3:6: burst: "max_tokens" is -5; write a whole number from 1 to 4294967295',
+      'rows.csv:3:6: burst: "burst" is -5; write a whole number from 0 to 4294967295',
     ],
-    ...['010', '0x10', '1_000'].map((text) => [
+    ['tenant,burst\nok,1\nacme,0', 'rows.csv:3:6: burst: a bucket must hold at least 1 token'],
+    ['tenant,burst\nok,1\nacme,1000.5', 'rows.csv:3:6: burst: "burst" is 1000.5; write a whole number'],
+    ['tenant;burst\nok;1\nacme;1000,0', 'rows.csv:3:6: burst: "burst" is "1000,0"; write a whole number'],
+    ...['010', '0x10', '1_000', '1.000'].map((text) => [
       `tenant,burst\nok,10\nacme,${text}`,
-      `rows.csv:3:6: burst: "burst" is "${text}"; write a decimal number without leading zeros and "_"`,
+      `rows.csv:3:6: burst: "burst" is "${text}"; write digits only, without leading zeros and separators`,
     ]),
     ['tenant,burst\nok,1\n,5', 'rows.csv:3:1: tenant: the customer is missing'],
     ['tenant,burst\nok,1\nacme,5,6', 'rows.csv:3:1: the row has 3 columns, but the first line names 2'],
@@ -419,7 +628,7 @@ describe('a row that is invalid', () => {
   });
 
   test.each([
-    ['rows.jsonl', '{"tenant":"ok"}\n[]\n', 'rows.jsonl:2:1: the line is not a JSON object'],
+    ['rows.jsonl', '{"tenant":"ok"}\n[]\n', 'rows.jsonl:2:1: the row is not a JSON object'],
     [
       'rows.jsonl',
       '{"tenant":"ok"}\n{"tenant":"a","burts":1}',
@@ -434,7 +643,7 @@ describe('a row that is invalid', () => {
     [
       'rows.jsonl',
       '{"tenant":"ok","plan":"a: \\"b\\":"}\n{"tenant":"a","burst":1,"burst":9}',
-      'rows.jsonl:2:1: the line has two values with the same name',
+      'rows.jsonl:2:1: the row has two values with the same name',
     ],
     ['rows.yaml', 'ok: free\nacme: [gold]\n', 'rows.yaml:2:7: the row must be the name of a plan'],
   ])('in %s is refused: %j', (file, rows, message) => {
@@ -450,7 +659,11 @@ describe('a row that is invalid', () => {
 describe('a file that is invalid', () => {
   test.each([
     ['tenant,brust\nacme,1\n', 'rows.csv:1:8: no limit uses the column "brust"; did you mean "burst"?'],
-    ['tenant;plan\nacme;gold\n', 'separate the columns by commas'],
+    [
+      'tenant|plan\nacme|gold\n',
+      'no limit uses column 1 of the first line; the known columns are tenant, plan',
+    ],
+    ['tenant,"plan\nacme,gold\n', 'rows.csv:1:1: a quote is not closed on this line'],
     ['plan,burst\ngold,1\n', 'the column "tenant" is missing'],
     ['tenant,plan,plan\na,gold,gold\n', 'two columns are named "plan"'],
   ])('%j', (rows, message) => {

@@ -1,0 +1,135 @@
+import { type Position, type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
+import { isNullText } from '../../yaml/yaml-scalar.js';
+import { addFields, type RowSink } from './row-sink.js';
+
+/** Reads one JSON object per line. */
+export function readJsonLines(text: string, sink: RowSink): void {
+  for (const [line, record] of linesOf(text)) readObject(record, { line, column: 1 }, sink);
+}
+
+/** Reads a JSON array of objects. */
+export function readJsonArray(text: string, sink: RowSink, problems: ProblemList): void {
+  const end = forEachElement(text, (element, at) => readObject(element, at, sink));
+  if (end === undefined) {
+    problems.error(WHOLE_FILE, '', 'the list does not end; write the whole file, up to the last "]"');
+  } else if (text.slice(end).trim() !== '') {
+    problems.error(
+      WHOLE_FILE,
+      '',
+      'text follows the list; write one list, or one object on each line of a .jsonl file',
+    );
+  }
+}
+
+/** Reads the fields of a hash, as RedisRows writes them: a customer, and the name of a plan or a JSON object. */
+export function readHash(text: string, sink: RowSink): void {
+  for (const [line, record] of linesOf(text)) {
+    const at = { line, column: 1 };
+    const [key, value] = (parsed(record) ?? []) as readonly (string | undefined)[];
+    if (key === undefined || value === undefined) sink.refuse(key, at, '', 'the stored row is damaged');
+    else if (value.startsWith('{')) readObject(value, at, sink, key);
+    else addFields(key, [['plan', isNullText(value) ? null : value]], sink, { line, placeOf: () => at });
+  }
+}
+
+/** Yields the lines that are not empty, with their numbers. */
+function* linesOf(text: string): Generator<readonly [line: number, record: string]> {
+  let line = 0;
+  for (let start = 0; start < text.length; ) {
+    const found = text.indexOf('\n', start);
+    const end = found < 0 ? text.length : found;
+    const record = text.slice(start, end).trim();
+    start = end + 1;
+    line++;
+    if (record !== '') yield [line, record];
+  }
+}
+
+/**
+ * Calls `visit` with each element of a JSON list, without reading the elements. Returns the position after the list, or
+ * undefined if the list does not end.
+ */
+function forEachElement(text: string, visit: (element: string, at: Position) => void): number | undefined {
+  let depth = 0;
+  let line = 1;
+  let lineStart = 0;
+  /** The start of the current element, and its position; -1 before it. */
+  let start = -1;
+  let at: Position = { line, column: 1 };
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i] as string;
+    if (char === '\n') {
+      line++;
+      lineStart = i + 1;
+    }
+    if (char === ' ' || char === '\n' || char === '\r' || char === '\t') continue;
+    if (depth === 1 && start < 0) {
+      start = i;
+      at = { line, column: i - lineStart + 1 };
+    }
+    if (depth === 1 && (char === ',' || char === ']')) {
+      const element = text.slice(start, i).trim();
+      // A list may be empty.
+      if (element !== '' || char === ',') visit(element, at);
+      start = -1;
+    }
+    if (char === '"') i = endOfString(text, i);
+    else if (char === '[' || char === '{') depth++;
+    else if (char === ']' || char === '}') depth--;
+    if (depth === 0) return i + 1;
+  }
+  return undefined;
+}
+
+/** Returns the position of the quote that ends a string. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    if (text[at] === '"') return at;
+    if (text[at] === '\\') at++;
+  }
+  return text.length;
+}
+
+/** Reads a JSON object. Its customer is `customer`, or else the member with the name of the key column. */
+function readObject(record: string, at: Position, sink: RowSink, customer?: string): void {
+  const value = parsed(record);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    sink.refuse(customer, at, '', 'the row is not a JSON object; write an object for each customer');
+    return;
+  }
+  const object = value as Readonly<Record<string, unknown>>;
+  const key = customer ?? object[sink.by];
+  if (typeof key === 'number' && !Number.isSafeInteger(key)) {
+    // JSON.parse has rounded it, perhaps to the number of another customer.
+    sink.refuse(undefined, at, sink.by, 'the customer is not a whole number below 2^53; write it in quotes');
+    return;
+  }
+  const name = typeof key === 'string' || typeof key === 'number' ? String(key) : '';
+  const members = Object.entries(object);
+  const isFlat = !members.some(([, member]) => typeof member === 'object' && member !== null);
+  if (isFlat && repeatsName(record, members.length)) {
+    sink.refuse(name, at, '', 'the row has two values with the same name; remove one of them');
+    return;
+  }
+  const fields = members.filter(([member]) => member !== sink.by);
+  addFields(name, fields, sink, { line: at.line, placeOf: () => at });
+}
+
+/** Returns the value of a JSON text; undefined if it is none. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns whether a JSON object that contains no others has more members than names. */
+function repeatsName(json: string, names: number): boolean {
+  let colons = 0;
+  for (let at = json.indexOf(':'); at >= 0; at = json.indexOf(':', at + 1)) colons++;
+  if (colons === names) return false;
+  // Some colons are in strings. A name is a string in front of another colon.
+  const strings = [...json.matchAll(/"(?:[^"\\]|\\.)*"\s*(:?)/g)];
+  return strings.filter(([, colon]) => colon === ':').length > names;
+}
