@@ -20,16 +20,8 @@ const REFUSED_LOGIN = /^(?:WRONGPASS|NOAUTH|NOPERM)/;
 const SCAN_COUNT = 250;
 /** Size of a block of rows, about, in bytes. */
 const BLOCK_BYTES = 256 * 1024;
-/** Maximum length of a value, in bytes. */
-export const MAX_VALUE_BYTES = 64 * 1024;
-/**
- * Maximum number of fields whose values are measured before they are read, so that Redis does not copy a long one. The
- * names of more fields would delay the other callers of Redis, and HSCAN returns none without their values before Redis
- * 7.4.
- */
-const MAX_MEASURED_FIELDS = 10_000;
-/** Maximum size of one reply, in MiB. Two full replies of HSCAN fit. */
-const MAX_REPLY_MIB = 32;
+/** Maximum size of one reply, in MiB, so that another hash than the one that was meant does not fill the memory. */
+export const MAX_REPLY_MIB = 32;
 /** Maximum size of the file with the password, in bytes. */
 const MAX_PASSWORD_BYTES = 16_384;
 
@@ -83,7 +75,7 @@ export interface KnownRows {
  * Reads the rows of a hash in Redis, at `redis://user@host:port/hash?db=0`. A field is a customer, and its value the
  * name of a plan or a JSON object. Each read has its own connection. If the key `<hash>:version` exists, the rows are
  * read only if its value has changed. Rows are accepted only whole: if the version or the number of fields changes
- * while they are read, they are read again at the next poll. Long values block the event loop, so that a server reads
+ * while they are read, they are read again at the next poll. A large hash blocks the event loop, so that a server reads
  * in a thread (RowsThread).
  */
 export class RedisRows {
@@ -170,7 +162,6 @@ export class RedisRows {
     const fields = await client.hlen(hash);
     if (fields > MAX_PLAN_ROWS)
       throw new SourceError('too_large', `the hash has ${fields} fields, more than ${MAX_PLAN_ROWS}`);
-    if (fields <= MAX_MEASURED_FIELDS) await measureValues(client, hash);
     const { bytes, digest } = await bytesOf(client, hash, bound);
     // A part of a changed hash could be a table without some customers.
     if ((await client.hlen(hash)) !== fields || (await client.get(`${hash}:version`)) !== version)
@@ -286,7 +277,6 @@ async function bytesOf(
       cursor = next;
       let lines = '';
       for (let at = 0; at < fields.length; at += 2) {
-        checkValue(Buffer.byteLength(fields[at + 1] as string));
         lines += `${JSON.stringify([fields[at], fields[at + 1]])}\n`;
       }
       rows.add(Buffer.from(lines));
@@ -297,21 +287,6 @@ async function bytesOf(
     throw error instanceof SourceError ? error : new SourceError('transfer', (error as Error).message);
   }
   throw new SourceError('transfer', 'the hash was deleted while weir read it');
-}
-
-/** Refuses a hash with a value that is too long, before Redis sends it. */
-async function measureValues(client: Redis, hash: string): Promise<void> {
-  const lengths = client.pipeline();
-  for (const field of await client.hkeys(hash)) lengths.hstrlen(hash, field);
-  for (const [error, length] of (await lengths.exec()) ?? []) {
-    if (error !== null) throw error;
-    checkValue(length as number);
-  }
-}
-
-function checkValue(length: number): void {
-  if (length <= MAX_VALUE_BYTES) return;
-  throw new SourceError('too_large', `a value has ${length} bytes, more than ${MAX_VALUE_BYTES}`);
 }
 
 /** Ends the connection as soon as a reply is too large. */

@@ -89,34 +89,15 @@ test('reads the rows again only if the version has changed', async () => {
   expect(await rows.update(NEVER)).toBe('changed');
 });
 
-/** Returns the number of bytes that Redis has sent to clients. */
-async function sentBytes(): Promise<number> {
-  return Number(/total_net_output_bytes:(\d+)/.exec(await redis.info('stats'))?.[1]);
-}
-
-test('a long value refuses the table before Redis sends it, and the rows stay', async () => {
+test('a value that is too long ends its reply, and the rows stay', async () => {
   const rows = rowsOf(addressOf('plans'));
-  await redis.hset('plans', 'acme', 'gold', 'other', 'x'.repeat(65_536));
+  await redis.hset('plans', 'acme', 'gold', 'other', 'x'.repeat(100_000));
   expect(await rows.update(NEVER)).toBe('changed');
   const before = rows.bytes;
   await redis.hset('plans', 'other', 'x'.repeat(60 * MIB));
-  const sent = await sentBytes();
-  expect(await rows.update(NEVER)).toEqual(
-    failed('too_large', `a value has ${60 * MIB} bytes, more than 65536`),
-  );
-  expect((await sentBytes()) - sent).toBeLessThan(MIB);
-  expect(rows.bytes).toBe(before);
-});
-
-test('a long value in a table of many rows ends its reply, and the rows stay', async () => {
-  const many = Array.from({ length: 10_001 }, (_, at) => [`t${at}`, 'gold']).flat();
-  await redis.hset('plans', ...many, 'long', 'x'.repeat(100_000));
-  const rows = rowsOf(addressOf('plans'));
-  expect(await rows.update(NEVER)).toEqual(failed('too_large', 'a value has 100000 bytes, more than 65536'));
-  await redis.hset('plans', 'long', 'x'.repeat(60 * MIB));
   const disconnect = jest.spyOn(Redis.prototype, 'disconnect');
   expect(await rows.update(NEVER)).toEqual(failed('too_large', 'a reply has more than 32 MiB'));
-  expect(rows.bytes).toBeUndefined();
+  expect(rows.bytes).toBe(before);
   // The rest of the reply is not read.
   expect(disconnect).toHaveBeenCalledTimes(1);
   const client = disconnect.mock.contexts[0] as Redis;
