@@ -93,21 +93,35 @@ function settingsSchema(settings, inertVariables, choices) {
   };
 }
 
+/** Maximum length of a line, as in .biome.json. */
+const LINE_WIDTH = 110;
+
 /**
  * Formats JSON like the formatter: one member per line in objects, and lists of plain values on one line if they fit.
+ * `before` is the number of characters on the line before the value.
  */
-function print(value, indent = '') {
+export function print(value, indent = '', before = 0) {
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
-    const line = `[${value.map((item) => JSON.stringify(item)).join(', ')}]`;
-    if (line.length < 80) return line;
-    return `[\n${value.map((item) => inner + print(item, inner)).join(',\n')}\n${indent}]`;
+    const line = inLine(value);
+    // A comma may follow.
+    if (line !== undefined && before + line.length < LINE_WIDTH) return line;
+    return `[\n${value.map((item) => inner + print(item, inner, inner.length)).join(',\n')}\n${indent}]`;
   }
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).map(
-    ([name, one]) => `${inner}${JSON.stringify(name)}: ${print(one, inner)}`,
-  );
+  const members = Object.entries(value).map(([name, one]) => {
+    const key = `${inner}${JSON.stringify(name)}: `;
+    return key + print(one, inner, key.length);
+  });
   return members.length === 0 ? '{}' : `{\n${members.join(',\n')}\n${indent}}`;
+}
+
+/** Returns a plain value, or a list of them, in one line; undefined if it has objects. */
+function inLine(value) {
+  if (!Array.isArray(value))
+    return typeof value === 'object' && value !== null ? undefined : JSON.stringify(value);
+  const items = value.map(inLine);
+  return items.includes(undefined) ? undefined : `[${items.join(', ')}]`;
 }
 
 /** Returns the text of values.schema.json with the current schema of `settings`. */

@@ -1,7 +1,7 @@
 // Writes generated parts of the manual: the bundled policy, the tables of settings, bounds and metrics (from compiled
 // src/server/settings/settings-table.ts and .ci/docs/), the keys of policy files, and the help of commands (src/cli/).
-// It also writes the settings to the schema of the Helm chart, and the lines of each feature. With --check, it only
-// compares, and fails if a file is out of date.
+// It also writes the schema of policy files, the settings in the schema of the Helm chart, and the lines of each
+// feature. With --check, it only compares, and fails if a file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import * as chart from './chart.mjs';
 import * as features from './features.mjs';
 import { policyKeys } from './policy-keys-page.mjs';
+import * as policySchema from './policy-schema.mjs';
 
 const isCheck = process.argv.includes('--check');
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -109,7 +110,8 @@ const statistics = [
   labelTable(stats.map(({ metric }) => metric)),
 ].join('\n');
 
-// The table is made from the schema, so the schema is written first.
+// The tables are made from the schemas, so the schemas are written first.
+write(policySchema.SCHEMA, policySchema.schemaText());
 write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_VARIABLES, CHOICES));
 
 /** A help text with a paragraph for each setting. The page of settings contains these paragraphs. */

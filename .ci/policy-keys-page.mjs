@@ -1,16 +1,15 @@
-// Prints the tables of docs/reference/policy-keys.md. The list of keys (compiled src/config/read/policy-fields.ts)
-// contains the places of each key, and deploy/policy.schema.json everything else. A test compares the schema with the
-// list.
-import { readFileSync } from 'node:fs';
+// Prints the tables of docs/reference/policy-keys.md from the description of the format (compiled
+// src/config/read/policy-fields.ts), and from the schema that is created from it.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { policySchema } from './policy-schema.mjs';
 import { root } from './shell.mjs';
 
 const { POLICY_FIELDS } = createRequire(import.meta.url)(
   join(root, 'build/src/config/read/policy-fields.js'),
 );
-const schema = JSON.parse(readFileSync(join(root, 'deploy/policy.schema.json'), 'utf8'));
+const schema = policySchema();
 
 /** The name of each mapping on the page, and its schema. */
 const MAPPINGS = {
@@ -65,10 +64,10 @@ function keyRows() {
   const rows = new Map();
   for (const [mapping, fields] of Object.entries(POLICY_FIELDS)) {
     const [place, part] = MAPPINGS[mapping];
-    for (const [key, form] of Object.entries(fields)) {
+    for (const [key, { xds }] of Object.entries(fields)) {
       const property = part.properties[key];
       const id = JSON.stringify([key, property]);
-      const row = rows.get(id) ?? { key, form, mapping, places: [], part: resolved(property), required: [] };
+      const row = rows.get(id) ?? { key, xds, mapping, places: [], part: resolved(property), required: [] };
       row.places.push(place);
       if (part.required?.includes(key)) row.required.push(place);
       rows.set(id, row);
@@ -77,9 +76,9 @@ function keyRows() {
   return [...rows.values()];
 }
 
-function rowText({ key, form, places, part, required }) {
+function rowText({ key, xds, places, part, required }) {
   const standard = part.default === undefined ? (required.length > 0 ? 'required' : '–') : code(part.default);
-  const files = form === 'file_only' ? ' A management server cannot send this key.' : '';
+  const files = xds === 'file_only' ? ' A management server cannot send this key.' : '';
   const cells = [
     `\`${key}\``,
     places.join(', '),

@@ -22,8 +22,6 @@ export const DEFAULT_HOLD_ENTRY = 'hold';
  */
 export const UNMATCHED_MODES = ['warn', 'ignore'] as const;
 export type UnmatchedMode = (typeof UNMATCHED_MODES)[number];
-/** Default report. */
-export const DEFAULT_UNMATCHED_MODE: UnmatchedMode = 'warn';
 
 /** The result of matching one descriptor. */
 export interface Match {

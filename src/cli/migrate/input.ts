@@ -1,6 +1,6 @@
 import { readConfigFile } from '../../config/files/policy-paths.js';
 import { type Manifest, manifestsOf, textAt } from '../../config/manifests/manifest.js';
-import { ROOT_KEYS } from '../../config/read/policy-keys.js';
+import { keysOf } from '../../config/read/policy-fields.js';
 import { formatProblem, ProblemList } from '../../config/yaml/config-problem.js';
 import { type YamlMap, type YamlValue, yamlText } from '../../config/yaml/yaml-document.js';
 import { parseYamlDocuments } from '../../config/yaml/yaml-part.js';
@@ -93,7 +93,7 @@ function formatOf(file: string, first: YamlMap, maps: readonly YamlMap[]): Input
  */
 function isTree({ fields }: YamlMap): boolean {
   const keys = [...fields.keys()];
-  return keys.includes('descriptors') && keys.every((key) => ROOT_KEYS.includes(key));
+  return keys.includes('descriptors') && keys.every((key) => keysOf('file').includes(key));
 }
 
 /** Returns the name of another rate limit service whose limits the documents contain. */

@@ -5,7 +5,8 @@ import { VARIABLE } from '../yaml/syntax-sentences.js';
 import { parseYaml, type YamlValue } from '../yaml/yaml-document.js';
 import { parseYamlPart, type YamlPart } from '../yaml/yaml-part.js';
 import { foreignDocument } from './foreign-document.js';
-import { MISPLACED_KEYS, ROOT_KEYS } from './policy-keys.js';
+import { keysOf } from './policy-fields.js';
+import { MISPLACED_KEYS } from './policy-keys.js';
 import { POLICY_VOCABULARY } from './policy-vocabulary.js';
 import { showDeriveKey } from './read-derive.js';
 
@@ -79,8 +80,9 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
     return { ...nothing, isNotPolicy: true };
   }
   const keys = [...document.fields.keys()];
-  const isKnown = (key: string): boolean => ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key);
-  const isNear = (key: string): boolean => nearest(key, ROOT_KEYS) !== undefined;
+  const known = keysOf('file');
+  const isKnown = (key: string): boolean => known.includes(key) || MISPLACED_KEYS.has(key);
+  const isNear = (key: string): boolean => nearest(key, known) !== undefined;
   if (keys.length > 0 && !keys.some(isKnown) && !keys.slice(0, MAX_COMPARED).some(isNear)) {
     // The file may be a key table that no policy names, so its keys must not be shown.
     problems.error(

@@ -8,7 +8,8 @@ import { shownStart } from '../../runtime/shown-address.js';
 import { ProblemList } from '../yaml/config-problem.js';
 import { FieldReader } from '../yaml/field-reader.js';
 import { parseYaml, type YamlMap } from '../yaml/yaml-document.js';
-import { keysOf } from './policy-fields.js';
+import { type FieldValues, readFields, readMapping } from './field-values.js';
+import { keysOf, POLICY_FIELDS } from './policy-fields.js';
 import { readKeyTable } from './read-key-table.js';
 import { warnOfMethod } from './read-matcher.js';
 
@@ -33,17 +34,16 @@ export function showDeriveKey(path: string, key: string): boolean {
   return /^derive\[\d+\]\.rules\[\d+\]$/.test(path) && key === 'value';
 }
 
-/** Reads `derive` of a policy file. Invalid items are reported and skipped. */
-export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields {
+/** Reads the items of `derive` of a policy file. Invalid items are reported and skipped. */
+export function readDerive(items: readonly FieldReader[], readFile: ReadFile): DeriveFields {
   const steps: StepSpec[] = [];
   const tableFiles: ProblemList[] = [];
   const replaced = new Set<string>();
   const derived = new Set<string>();
-  for (const reader of root.mappings('derive', 'mappings')) {
-    reader.expectKeys(STEP_KEYS);
-    const entry = reader.text('entry') ?? '';
-    if (entry === '') reader.error('entry', '"entry" is missing; write the key of the new entry');
-    const from = readSources(reader);
+  for (const reader of items) {
+    const values = readMapping(reader, 'derive_item');
+    const { entry = '' } = values;
+    const from = (values.from ?? []).map(({ value }) => value);
     for (const source of from) {
       const near = derived.has(source) ? undefined : nearest(source, derived, 1);
       if (near !== undefined && differsByMore(source, near)) {
@@ -71,43 +71,20 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
       continue;
     }
     if (hasTable) {
-      const step = readTableStep(reader, entry, from, readFile, tableFiles);
+      const step = readTableStep(reader, values, from, readFile, tableFiles);
       if (step === undefined) continue;
       steps.push(step);
       replaced.add(step.source);
     } else {
-      steps.push({ kind: 'rules', entry, sources: from, rules: readRules(reader, from) });
+      steps.push({ kind: 'rules', entry, sources: from, rules: readRules(values.rules ?? [], from) });
     }
   }
   return { steps, tableFiles };
 }
 
-function readSources(reader: FieldReader): readonly string[] {
-  if (reader.field('from') === undefined) {
-    reader.error('from', '"from" is missing; list the keys of the entries to derive from');
-    return [];
-  }
-  const sources = reader.texts('from', 'entry keys');
-  if (sources.length === 0 && reader.field('from')?.value.kind === 'list') {
-    reader.error('from', '"from" is empty; list the keys of the entries to derive from');
-  }
-  const seen = new Set<string>();
-  for (const source of sources) {
-    if (seen.has(source.value)) {
-      reader.problems.error(
-        source.at,
-        source.path,
-        `"${source.value}" is listed twice in "from"; remove one`,
-      );
-    }
-    seen.add(source.value);
-  }
-  return [...seen];
-}
-
 function readTableStep(
   reader: FieldReader,
-  entry: string,
+  { entry = '', sha256: inline, sha256_file: name }: FieldValues<(typeof POLICY_FIELDS)['derive_item']>,
   from: readonly string[],
   readFile: ReadFile,
   tableFiles: ProblemList[],
@@ -118,9 +95,7 @@ function readTableStep(
     reader.error('from', 'a SHA-256 table derives from exactly one entry; keep only one key in "from"');
   }
   const table = new Map<string, string>();
-  const inline = reader.mapping('sha256');
   if (inline !== undefined) readKeyTable(inline, table);
-  const name = reader.text('sha256_file');
   if (name !== undefined) tableFiles.push(readTableFile(reader, name, readFile, table));
   return { kind: 'table', entry, source, table };
 }
@@ -184,16 +159,9 @@ function readTableFile(
   return problems;
 }
 
-function readRules(reader: FieldReader, from: readonly string[]): readonly DeriveRuleSpec[] {
+function readRules(items: readonly FieldReader[], from: readonly string[]): readonly DeriveRuleSpec[] {
   const rules: DeriveRuleSpec[] = [];
   const earlier = new EarlierRules();
-  const items = reader.mappings('rules', 'mappings');
-  if (
-    items.length === 0 &&
-    (reader.field('rules') === undefined || reader.list('rules', '')?.items.length === 0)
-  ) {
-    reader.error('rules', '"rules" is empty; write at least one rule, or remove the item');
-  }
   for (const item of items) {
     item.expectKeys([...from, ...keysOf('derive_rule')]);
     // If a source is named "value", the value of the rule cannot be distinguished from a condition.
@@ -204,8 +172,7 @@ function readRules(reader: FieldReader, from: readonly string[]): readonly Deriv
       );
       continue;
     }
-    const value = item.text('value') ?? '';
-    if (value === '') item.error('value', '"value" is missing; write the value of the new entry');
+    const { value = '' } = readFields(item, POLICY_FIELDS.derive_rule);
     const conditions = from.map((source) => readCondition(item, source));
     rules.push({ conditions, value });
     const other = earlier.add(conditions, item.path);

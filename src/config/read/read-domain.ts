@@ -17,16 +17,16 @@ import { shownStart } from '../../runtime/shown-address.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { DerivedEntries } from './derived-entries.js';
+import { readMapping } from './field-values.js';
 import { HoldRules } from './hold-rules.js';
 import { type ReadPlanTable, readPlanTable } from './plans/read-plan-table.js';
 import type { PlansReader } from './plans/read-plans.js';
-import { MISPLACED_KEYS, NODE_KEYS, NOT_IN_DESCRIPTOR, ROOT_KEYS } from './policy-keys.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { declaredSecrets, type ReadFile } from './read-derive.js';
 import { readMatcher, warnOfLiteral, warnOfMethod } from './read-matcher.js';
-import { readPhase } from './read-phase.js';
-import { readEnforcePercent, readRules } from './read-rules.js';
-import { type RootSettings, readOnUnmatched, readRootSettings } from './root-settings.js';
+import { phaseOf } from './read-phase.js';
+import { type DescriptorValues, readRules } from './read-rules.js';
+import { type RootSettings, readRootSettings } from './root-settings.js';
 
 /** Options for reading a domain, which come from the environment. */
 export interface DomainOptions {
@@ -79,7 +79,6 @@ export function readDomain(
 ): ReadDomain {
   const { defaultAlgorithm = DEFAULT_ALGORITHM, holdEntry = DEFAULT_HOLD_ENTRY } = options;
   const secretKeys = context.secretKeys ?? new Set(sources.flatMap(({ root }) => declaredSecrets(root)));
-  for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
   const settings = readRootSettings(sources, readFile, defaultAlgorithm);
   const { steps } = settings.derived;
   const domain = sources[0]?.domain ?? '';
@@ -230,7 +229,9 @@ class TreeReader {
     };
     const siblings = new SiblingNodes();
     const above: Inherited = { ...this.settings, place: '', planEntry: 'absent' };
-    const children = sources.flatMap(({ root }) => this.readDescriptors(root, above, siblings));
+    const children = this.settings.descriptors.flatMap((items) =>
+      this.readDescriptors(items, above, siblings),
+    );
     const tree = { fields, rules: [], children };
     this.warnOfUnknownReplaces();
     if (this.settings.plans !== undefined)
@@ -243,31 +244,27 @@ class TreeReader {
 
   /** Returns the valid nodes and reports the others. */
   private readDescriptors(
-    reader: FieldReader,
+    items: readonly FieldReader[],
     above: Inherited,
     siblings = new SiblingNodes(),
   ): readonly NodeSpec[] {
-    return reader
-      .mappings('descriptors', 'mappings with a key', 'key')
-      .flatMap((child) => this.readNode(child, above, siblings) ?? []);
+    return items.flatMap((child) => this.readNode(child, above, siblings) ?? []);
   }
 
   private readNode(reader: FieldReader, above: Inherited, siblings: SiblingNodes): NodeSpec | undefined {
-    reader.expectKeys(NODE_KEYS, MISPLACED_KEYS, NOT_IN_DESCRIPTOR);
-    const matched = readMatched(reader);
+    const values = readMapping(reader, 'descriptor');
+    const matched = readMatched(reader, values);
     this.derivedEntries.check(reader, matched, above.onUnmatched);
-    const phase = readPhase(reader) ?? above.phase;
-    const enforcePercent = readEnforcePercent(reader) ?? above.enforcePercent;
-    const onUnmatched = readOnUnmatched(reader) ?? above.onUnmatched;
-    const shadowMode = reader.boolean('shadow_mode') === true;
-    const quotaMode = reader.boolean('quota_mode') === true;
+    const phase = phaseOf(values.phase) ?? above.phase;
+    const { enforce_percent: enforcePercent = above.enforcePercent } = values;
+    const { on_unmatched: onUnmatched = above.onUnmatched } = values;
+    const { shadow_mode: shadowMode, quota_mode: quotaMode } = values;
+    const { detailed_metric: detailedMetric, value_to_metric: valueToMetric } = values;
     // The first entry with the key selects the row.
     const isPlanEntry = above.planEntry === 'absent' && matched.key === this.settings.plans?.by;
     const planEntry = isPlanEntry ? entryOf(matched) : above.planEntry;
     const { algorithm, plans } = this.settings;
-    const detailedMetric = reader.boolean('detailed_metric') === true;
-    const valueToMetric = reader.boolean('value_to_metric') === true;
-    const { rules, isList, onStoreFailure, replaced } = readRules(reader, {
+    const { rules, isList, onStoreFailure, replaced } = readRules(reader, values, {
       node: { phase, enforcePercent, shadowMode, quotaMode, detailedMetric },
       file: {
         algorithm,
@@ -291,7 +288,8 @@ class TreeReader {
     if (planEntry === 'absent' && rules.some(({ rate }) => rate !== undefined)) {
       plans?.withoutCustomer.push(placeName(reader.problems.file, reader.map.at));
     }
-    const children = this.readDescriptors(reader, { phase, onUnmatched, enforcePercent, place, planEntry });
+    const inherited = { phase, onUnmatched, enforcePercent, place, planEntry };
+    const children = this.readDescriptors(values.descriptors ?? [], inherited);
     return isGood ? { fields, rules, children } : undefined;
   }
 
@@ -410,20 +408,13 @@ function duplicateMatch(
 const SHAREABLE_MATCHERS = 'a "value" that contains "*", a "value_cidr" or a "value_regex"';
 
 /** Reads what a descriptor matches, and whether its values share a limit. */
-function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'matcher' | 'shareThreshold'> {
-  const key = reader.name('key') ?? '';
-  const matcher = readMatcher(reader);
-  const hasValues = matcher === undefined && reader.field('value')?.value.kind === 'list';
-  if (hasValues) {
-    reader.error(
-      'value',
-      '"value" must be a string, not a list; write an item of "descriptors" for each value',
-    );
-  }
-  const value = hasValues ? '' : matcher === undefined ? (reader.name('value') ?? '') : matcherName(matcher);
-  if (key === '' && (reader.field('key')?.value.kind ?? 'scalar') === 'scalar') {
-    reader.error('key', '"key" is missing; write the key of the entry that this descriptor matches');
-  }
+function readMatched(
+  reader: FieldReader,
+  values: DescriptorValues,
+): Pick<NodeFields, 'key' | 'value' | 'matcher' | 'shareThreshold'> {
+  const { key = '', share_threshold: shareThreshold } = values;
+  const matcher = readMatcher(reader, values);
+  const value = matcher === undefined ? (values.value ?? '') : matcherName(matcher);
   if (key.includes('*')) {
     reader.warn(
       'key',
@@ -434,7 +425,6 @@ function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'm
     warnOfLiteral(reader, key, value);
     warnOfMethod(reader, 'value', key, value);
   }
-  const shareThreshold = reader.boolean('share_threshold') === true;
   if (shareThreshold && matcher === undefined && !value.includes('*')) {
     // envoyproxy/ratelimit accepts this if only the key has a "*".
     if (key.includes('*'))

@@ -2,7 +2,8 @@ import { parseBlock } from '../../policy/values/cidr.js';
 import { MAX_REGEX_LENGTH, patternCost } from '../../policy/values/regex-list.js';
 import { MATCHER_FIELDS, type MatcherKind, type ValueMatcher } from '../../policy/values/value-matcher.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import type { FieldReader, Located } from '../yaml/field-reader.js';
+import type { FieldReader } from '../yaml/field-reader.js';
+import type { DescriptorValues } from './read-rules.js';
 
 const KINDS = Object.keys(MATCHER_FIELDS) as MatcherKind[];
 const READERS: Readonly<Record<MatcherKind, (text: string) => Item>> = {
@@ -11,30 +12,12 @@ const READERS: Readonly<Record<MatcherKind, (text: string) => Item>> = {
 };
 
 /** Reads `value_cidr` or `value_regex` of a node; undefined if the node has neither. Returns only the valid items. */
-export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
-  const [kind, other] = KINDS.filter((one) => reader.field(MATCHER_FIELDS[one]) !== undefined);
-  if (kind === undefined) {
-    for (const field of Object.values(MATCHER_FIELDS)) {
-      // A null would turn the node into one for every value, which is never intended.
-      if (reader.has(field))
-        reader.error(field, `"${field}" is empty; write what the value must match, or remove "${field}"`);
-    }
-    return undefined;
-  }
-  const field = MATCHER_FIELDS[kind];
-  if (other !== undefined) {
-    const second = MATCHER_FIELDS[other];
-    reader.error(
-      second,
-      `"${second}" and "${field}" cannot be combined in one descriptor; write two descriptors`,
-    );
-  }
-  if (reader.field('value') !== undefined) {
-    reader.error(field, `"${field}" cannot be combined with "value"; remove one of the two`);
-  }
+export function readMatcher(reader: FieldReader, values: DescriptorValues): ValueMatcher | undefined {
+  const kind = KINDS.find((one) => reader.field(MATCHER_FIELDS[one]) !== undefined);
+  if (kind === undefined) return undefined;
   /** Cost of each item; undefined for address blocks. */
   const items = new Map<string, number | undefined>();
-  for (const { value, at, path } of textsOf(reader, field)) {
+  for (const { value, at, path } of values[MATCHER_FIELDS[kind]] ?? []) {
     const item = READERS[kind](value);
     if ('error' in item) reader.problems.error(at, path, item.error);
     else if (items.has(item.text)) {
@@ -81,24 +64,6 @@ export function warnOfMethod(reader: FieldReader, field: string, key: string, va
   const method = value.toUpperCase();
   if (!METHOD_KEY.test(key) || method === value || !METHODS.includes(method)) return;
   reader.warn(field, `the case of a method counts, and clients send "${method}"; write "${method}"`);
-}
-
-/** Reads a string or a list of strings. */
-function textsOf(reader: FieldReader, field: string): readonly Located<string>[] {
-  const value = reader.field(field)?.value;
-  if (value?.kind === 'scalar') {
-    if (value.text !== '') return [{ value: value.text, at: value.at, path: reader.pathOf(field) }];
-    reader.error(field, `"${field}" is empty; write what the value must match, or remove "${field}"`);
-    return [];
-  }
-  if (value?.kind === 'list' && value.items.length === 0) {
-    reader.error(field, `the list "${field}" is empty; add an item, or remove the list`);
-  }
-  if (value?.kind === 'map') {
-    reader.error(field, `"${field}" must be a string or a list of strings, not a mapping`);
-    return [];
-  }
-  return reader.texts(field, 'texts');
 }
 
 type Item = { readonly text: string; readonly cost: number | undefined } | { readonly error: string };

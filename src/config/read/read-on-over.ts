@@ -1,14 +1,10 @@
 import type { AddedHeader, OnOver } from '../../policy/rule.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader } from '../yaml/field-reader.js';
-import { keysOf } from './policy-fields.js';
+import { readMapping } from './field-values.js';
+import { MAX_HEADER_LENGTH, MAX_HEADERS } from './policy-fields.js';
 import type { RateDefaults } from './rates/rate-fields.js';
-import { readMetadata } from './read-metadata.js';
 import { TOKEN } from './read-response.js';
-
-/** Maximum number of headers of a soft limit, and maximum length of a value. */
-const MAX_HEADERS = 8;
-const MAX_VALUE_LENGTH = 256;
 
 /** A field name, RFC 9110 section 5.1. */
 const HEADER_NAME = new RegExp(`^${TOKEN}$`);
@@ -19,23 +15,16 @@ const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
 const RESERVED_HEADER =
   /^(?:authorization|connection|content-[a-z-]+|cookie|expect|forwarded|host|keep-alive|proxy-[a-z-]+|ratelimit.*|retry-after|te|trailer|transfer-encoding|upgrade|x-envoy-.*|x-forwarded-.*|x-ratelimit-.*)$/;
 
-/** Reads `on_over` of a limit; undefined if absent or invalid, which is reported. */
-export function readOnOver(reader: FieldReader): OnOver | undefined {
-  const onOver = reader.mapping('on_over');
-  if (onOver === undefined) {
-    // Without this error, the limit would deny.
-    if (reader.has('on_over') && reader.field('on_over') === undefined)
-      reader.error('on_over', '"on_over" is empty; write { allow: true }, or remove "on_over"');
-    return undefined;
-  }
-  onOver.expectKeys(keysOf('on_over'));
-  if (onOver.boolean('allow') !== true) {
+/** Reads `on_over` of a limit. */
+export function readOnOver(onOver: FieldReader): OnOver {
+  const { allow, request_headers: headers = [], metadata } = readMapping(onOver, 'on_over');
+  if (allow === false) {
     onOver.error(
       'allow',
-      '"on_over" needs "allow: true", because a limit that denies has no request to mark; add it, or remove "on_over"',
+      '"allow" is false, but a limit that denies has no request to mark; write allow: true',
     );
   }
-  return { requestHeaders: readHeaders(onOver), metadata: readMetadata(onOver) };
+  return { requestHeaders: readHeaders(headers), metadata };
 }
 
 /** Warns about a `denied_response` of a soft limit, unless a plan may block customers. */
@@ -47,9 +36,9 @@ export function warnOfUnusedResponse(reader: FieldReader, { hasCustomer, plans }
   reader.warn('denied_response', `"denied_response" is ignored, because ${why}; remove it`);
 }
 
-function readHeaders(onOver: FieldReader): readonly AddedHeader[] {
+function readHeaders(items: readonly FieldReader[]): readonly AddedHeader[] {
   const headers: AddedHeader[] = [];
-  for (const item of onOver.mappings('request_headers', 'mappings of a header to its value')) {
+  for (const item of items) {
     const keys = [...item.map.fields.keys()];
     if (keys.length === 0 || (keys.includes('key') && keys.includes('value'))) {
       item.problems.error(
@@ -78,8 +67,8 @@ function headerProblem(key: string, value: string, before: readonly AddedHeader[
   if (RESERVED_HEADER.test(key))
     return `${shown} already has a meaning; write another name, such as x-weir-over`;
   if (before.some((other) => other.key === key)) return `${shown} is set twice; remove one of the two`;
-  if (!HEADER_VALUE.test(value) || value.length > MAX_VALUE_LENGTH)
-    return `the value of ${shown} must have 1 to ${MAX_VALUE_LENGTH} visible ASCII characters; change the value`;
+  if (!HEADER_VALUE.test(value) || value.length > MAX_HEADER_LENGTH)
+    return `the value of ${shown} must have 1 to ${MAX_HEADER_LENGTH} visible ASCII characters; change the value`;
   return before.length === MAX_HEADERS
     ? `a limit can add at most ${MAX_HEADERS} headers; remove this one`
     : undefined;

@@ -1,25 +1,18 @@
-import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
-import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { PlannedRate } from '../../policy/plans/plan-rate.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
-import type { DeniedResponse, HeaderFamilies, HoldSpec, OnOver } from '../../policy/rule.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import type { HoldSpec, OnOver } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
-import { keysOf } from './policy-fields.js';
-import { LIMIT_KEYS, MISPLACED_KEYS, NOT_IN_LIMITS, RATE_KEYS, RATE_LIMIT_KEYS } from './policy-keys.js';
+import type { Fields } from './field.js';
+import { expectKeysOf, type FieldValues, readFields, readMapping } from './field-values.js';
+import { POLICY_FIELDS, RATE_FIELDS, RATE_KEYS } from './policy-fields.js';
 import type { RateDefaults, RateFields } from './rates/rate-fields.js';
 import { readRate } from './rates/read-rate.js';
-import { unitOf } from './rates/unit-of.js';
 import { readOnOver, warnOfUnusedResponse } from './read-on-over.js';
-import {
-  readDeniedResponse,
-  readRequestHeaders,
-  readResponseHeaders,
-  readStoreFailure,
-} from './read-response.js';
+import { type Answers, answersOf } from './read-response.js';
+import { unitOf } from './scalar-kinds.js';
 
 /** A `rate_limit` as written in the file. */
-export interface RateLimitFields {
+export interface RateLimitFields extends Answers {
   readonly name: string;
   /** Absent if `unlimited: true`. */
   readonly rate: RateSpec | undefined;
@@ -28,100 +21,95 @@ export interface RateLimitFields {
   /** Absent if no number comes from a plan. */
   readonly plan: PlannedRate | undefined;
   readonly replaces: readonly Located<string>[];
-  /** Absent if the setting of the file applies. */
-  readonly onStoreFailure: StoreFailurePolicy | undefined;
-  readonly responseHeaders: HeaderFamilies | undefined;
-  readonly requestHeaders: HeaderFamilies | undefined;
-  readonly deniedResponse: DeniedResponse | undefined;
   readonly onOver: OnOver | undefined;
 }
 
-/** Keys that envoyproxy/ratelimit ignores on an unlimited rule. It rejects the other keys. */
-const REFERENCE_KEYS: readonly string[] = ['unit', 'requests_per_unit'];
+/** The keys of an item of `rate_limits` that only lists have. */
+export type ListValues = FieldValues<
+  Pick<(typeof POLICY_FIELDS)['rate_limits_item'], 'then' | 'phase' | 'shadow_mode' | 'enforce_percent'>
+>;
 
 /** Reads a `rate_limit`. Returns undefined if it has errors, all of which are reported. */
 export function readRateLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
   const errorsBefore = reader.problems.errorCount;
-  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS);
-  const fields = readSharedFields(reader);
-  const unlimited = reader.boolean('unlimited');
-  const badUnlimited = unlimited === undefined && reader.field('unlimited') !== undefined;
-  const limit =
-    unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader, defaults);
+  expectKeysOf(reader, 'rate_limit');
+  const values = readFields(reader, RATE_LIMIT);
+  const fields = namedFields(values);
+  if (values.unlimited) checkUnlimited(reader);
+  const isLimited = !values.unlimited && !reader.isBad('unlimited');
+  const limit = isLimited ? readRate(reader, defaults) : undefined;
   if (reader.problems.errorCount > errorsBefore) return undefined;
   if (fields.onOver !== undefined) warnOfUnusedResponse(reader, defaults);
   return { ...fields, rate: limit?.rate, hold: limit?.hold, plan: limit?.plan };
 }
 
-/** Reads the fields that an item of `rate_limits` shares with a `rate_limit`. Its rate is never absent. */
-export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
-  const errorsBefore = reader.problems.errorCount;
-  reader.expectKeys(LIMIT_KEYS, undefined, NOT_IN_LIMITS);
-  const fields = readSharedFields(reader);
-  const limit = readRate(reader, defaults);
-  if (reader.problems.errorCount > errorsBefore || limit === undefined) return undefined;
-  if (fields.onOver !== undefined) warnOfUnusedResponse(reader, defaults);
-  return { ...fields, plan: undefined, ...limit };
+/** An item of `rate_limits`: the limit, undefined if it has errors, and what only items have. */
+export interface LimitItem {
+  readonly fields: RateLimitFields | undefined;
+  readonly values: ListValues;
 }
 
-/** Reads the fields of a `rate_limit` or an item of `rate_limits` other than its rate. */
-function readSharedFields(reader: FieldReader): Omit<RateLimitFields, keyof RateFields> {
-  const name = reader.name('name') ?? '';
+/** Reads an item of `rate_limits`. Its rate is never absent. */
+export function readLimit(reader: FieldReader, defaults: RateDefaults): LimitItem {
+  const errorsBefore = reader.problems.errorCount;
+  expectKeysOf(reader, 'rate_limits_item');
+  const values = readFields(reader, LIST_ITEM);
+  const named = namedFields(values);
+  const limit = readRate(reader, defaults);
+  const isValid = reader.problems.errorCount === errorsBefore && limit !== undefined;
+  if (isValid && named.onOver !== undefined) warnOfUnusedResponse(reader, defaults);
+  return { fields: isValid ? { ...named, plan: undefined, ...limit } : undefined, values };
+}
+
+/** The keys of both kinds of limits, except for those of the rate, which may come from a plan. */
+const RATE_LIMIT = withoutRate(POLICY_FIELDS.rate_limit);
+const LIST_ITEM = withoutRate(POLICY_FIELDS.rate_limits_item);
+
+function withoutRate<Of extends Fields>(fields: Of): Omit<Of, (typeof RATE_KEYS)[number]> {
+  const isRate = (key: string): boolean => RATE_KEYS.some((one) => one === key);
+  const others = Object.entries(fields).filter(([key]) => !isRate(key));
+  return Object.fromEntries(others) as unknown as Omit<Of, (typeof RATE_KEYS)[number]>;
+}
+
+/** Returns the fields of both kinds of limits, except for the rate. */
+function namedFields(
+  values: Pick<FieldValues<typeof RATE_LIMIT>, keyof typeof RATE_LIMIT & keyof typeof LIST_ITEM>,
+): Omit<RateLimitFields, keyof RateFields> {
+  const { name = '', replaces = [], on_over: onOver } = values;
   return {
     name,
-    replaces: readReplaces(reader, name),
-    onStoreFailure: readStoreFailure(reader),
-    responseHeaders: readResponseHeaders(reader),
-    requestHeaders: readRequestHeaders(reader),
-    deniedResponse: readDeniedResponse(reader),
-    onOver: readOnOver(reader),
+    replaces: readReplaces(replaces, name),
+    ...answersOf(values),
+    onOver: onOver && readOnOver(onOver),
   };
 }
 
-function readReplaces(reader: FieldReader, name: string): readonly Located<string>[] {
+function readReplaces(items: readonly FieldReader[], name: string): readonly Located<string>[] {
   const replaces: Located<string>[] = [];
-  for (const item of reader.mappings('replaces', 'mappings with a name', 'name')) {
-    item.expectKeys(keysOf('replaced_rule'), MISPLACED_KEYS);
-    const replaced = item.name('name') ?? '';
-    if (replaced === '') {
-      item.error(
-        'name',
-        'an item of "replaces" has no "name"; write the name of the rule to replace, or remove the item',
-      );
-    } else if (replaced === name) {
+  for (const item of items) {
+    const { name: replaced = '' } = readMapping(item, 'replaced_rule');
+    if (replaced !== '' && replaced === name) {
       item.error('name', `"replaces" contains the rule's own name "${name}"; remove it`);
-    } else {
+    } else if (replaced !== '') {
       replaces.push({ value: replaced, at: item.at('name'), path: item.pathOf('name') });
     }
   }
   return replaces;
 }
 
-function readUnlimited(reader: FieldReader): undefined {
+/** Checks the keys of an unlimited rule, which cannot have those that set a rate. */
+function checkUnlimited(reader: FieldReader): void {
+  const ignored: string[] = ['response_headers', 'request_headers', 'denied_response', 'on_over'];
   const unit = reader.name('unit');
-  if (unit !== undefined && unitOf(unit) !== undefined) {
-    reader.error('unit', 'an unlimited rule cannot have a unit; remove "unit" or "unlimited"');
-  } else if (unit !== undefined) {
-    // envoyproxy/ratelimit does not know this unit either, but ignores it here.
-    reader.warn('unit', `"${shownStart(unit)}" is ignored, because the rule is unlimited; remove it`);
+  // envoyproxy/ratelimit ignores these two here; it does not know the unit either.
+  if (unit !== undefined && unitOf(unit) === undefined) ignored.push('unit');
+  if (reader.scalar('requests_per_unit', RATE_FIELDS.requests_per_unit) !== undefined) {
+    ignored.push('requests_per_unit');
   }
-  for (const key of RATE_KEYS) {
-    if (REFERENCE_KEYS.includes(key) || reader.field(key) === undefined) continue;
-    const what = key === 'token_bucket' ? 'a bucket' : `"${key}"`;
-    reader.error(key, `an unlimited rule cannot have ${what}; remove "${key}" or "unlimited"`);
-  }
-  if (reader.field('requests_per_unit') !== undefined) {
-    const number = reader.integer('requests_per_unit', 0, MAX_UINT32);
-    if (number !== undefined) {
-      reader.warn(
-        'requests_per_unit',
-        '"requests_per_unit" is ignored, because the rule is unlimited; remove it',
-      );
-    }
-  }
-  for (const key of ['response_headers', 'request_headers', 'denied_response', 'on_over']) {
-    if (reader.field(key) !== undefined)
+  for (const key of new Set([...RATE_KEYS, ...ignored])) {
+    if (reader.field(key) === undefined || reader.isBad(key)) continue;
+    if (ignored.includes(key))
       reader.warn(key, `"${key}" is ignored, because the rule is unlimited; remove it`);
+    else reader.error(key, `an unlimited rule cannot have "${key}"; remove "${key}" or "unlimited"`);
   }
-  return undefined;
 }

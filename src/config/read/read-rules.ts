@@ -2,14 +2,15 @@ import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/fail
 import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
+import type { FieldValues } from './field-values.js';
+import type { POLICY_FIELDS } from './policy-fields.js';
 import type { RateDefaults } from './rates/rate-fields.js';
-import { readMetadata } from './read-metadata.js';
-import { readPhase } from './read-phase.js';
+import { phaseOf } from './read-phase.js';
 import { type RateLimitFields, readLimit, readRateLimit } from './read-rate-limit.js';
 import { checkSpill, decidedByLast } from './read-spill.js';
 
-/** Maximum number of limits in one list. Every request of the node takes from each of their buckets. */
-const MAX_LIMITS = 16;
+/** The values of a descriptor. */
+export type DescriptorValues = FieldValues<(typeof POLICY_FIELDS)['descriptor']>;
 
 /** Settings for a node's rules from outside the rules. */
 export interface RulesPlace {
@@ -39,15 +40,10 @@ export interface NodeRules {
   readonly replaced: readonly Located<string>[];
 }
 
-/** Reads `enforce_percent` of a file, a node or an item of `rate_limits`. */
-export function readEnforcePercent(reader: FieldReader): number | undefined {
-  return reader.number('enforce_percent', 0, 100);
-}
-
 /** Reads `rate_limit` or `rate_limits`, and the keys of the descriptor that apply to them. */
-export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
+export function readRules(reader: FieldReader, values: DescriptorValues, place: RulesPlace): NodeRules {
   const { onStoreFailure } = place.file;
-  const metadata = readMetadata(reader);
+  const { metadata } = values;
   const isList = reader.field('rate_limits') !== undefined;
   const base: RuleSpec = {
     name: '',
@@ -69,8 +65,8 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   };
   const replaced: Located<string>[] = [];
   const limits = isList
-    ? readList(reader, base, place.file, replaced)
-    : readSingle(reader, base, place.file, replaced);
+    ? readList(reader, values.rate_limits ?? [], base, place.file, replaced)
+    : readSingle(reader, values.rate_limit, base, place.file, replaced);
   checkEnds(reader, limits);
   const isLeaf = isEmptyList(reader, 'descriptors');
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
@@ -103,32 +99,11 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
 /** Reads the `rate_limit`, if present. */
 function readSingle(
   reader: FieldReader,
+  limitReader: FieldReader | undefined,
   base: RuleSpec,
   defaults: RateDefaults,
   replaced: Located<string>[],
 ): readonly RuleSpec[] {
-  if (reader.has('rate_limits')) {
-    // Without this error, the node would silently exempt its values from every limit.
-    reader.error(
-      'rate_limits',
-      `"rate_limits" is empty; write 1 to ${MAX_LIMITS} limits, or remove "rate_limits"`,
-    );
-  }
-  if (reader.field('rate_limit')?.value.kind === 'list') {
-    reader.error(
-      'rate_limit',
-      '"rate_limit" must be a mapping, not a list; use "rate_limits" for a list of limits on one key',
-    );
-    return [];
-  }
-  if (reader.field('rate_limit')?.value.kind === 'scalar') {
-    reader.error(
-      'rate_limit',
-      '"rate_limit" must be a mapping, not a single value; write it as { unit: minute, requests_per_unit: 10 }',
-    );
-    return [];
-  }
-  const limitReader = reader.mapping('rate_limit');
   const fields = limitReader === undefined ? undefined : readRateLimit(limitReader, defaults);
   if (fields === undefined) return [];
   const isLeaf = isEmptyList(reader, 'descriptors');
@@ -167,16 +142,11 @@ function limitOf(fields: RateLimitFields, base: RuleSpec): RuleSpec {
 /** Reads the items of `rate_limits`. */
 function readList(
   reader: FieldReader,
+  items: readonly FieldReader[],
   base: RuleSpec,
   defaults: RateDefaults,
   replaced: Located<string>[],
 ): readonly RuleSpec[] {
-  if (reader.field('rate_limit') !== undefined) {
-    reader.error(
-      'rate_limits',
-      '"rate_limits" cannot be combined with "rate_limit"; move that limit into the list',
-    );
-  }
   if (base.quotaMode) {
     reader.error(
       'quota_mode',
@@ -184,27 +154,18 @@ function readList(
         'limits is exceeded; remove "quota_mode", or write a single "rate_limit"',
     );
   }
-  const items = reader.mappings('rate_limits', 'limits');
-  const count = reader.field('rate_limits')?.value;
-  if (count?.kind === 'list' && (count.items.length === 0 || count.items.length > MAX_LIMITS)) {
-    const length = count.items.length;
-    reader.error(
-      'rate_limits',
-      `a list must contain 1 to ${MAX_LIMITS} limits, not ${length}; add or remove limits`,
-    );
-  }
   const rules: RuleSpec[] = [];
   const located: Located<string>[] = [];
   for (const item of items) {
-    const fields = readLimit(item, defaults);
-    const phase = readPhase(item) ?? base.phase;
-    const shadowMode = item.boolean('shadow_mode') ?? base.shadowMode;
-    const enforcePercent = readEnforcePercent(item) ?? base.enforcePercent;
+    const { fields, values } = readLimit(item, defaults);
+    const phase = phaseOf(values.phase) ?? base.phase;
+    const shadowMode = values.shadow_mode ?? base.shadowMode;
+    const enforcePercent = values.enforce_percent ?? base.enforcePercent;
     if (fields === undefined) continue;
     checkName(item, fields.name, rules);
-    const spillsTo = item.name('then') ?? '';
     located.push(...fields.replaces);
-    rules.push({ ...limitOf(fields, base), phase, shadowMode, enforcePercent, spillsTo });
+    const own = { phase, shadowMode, enforcePercent, spillsTo: values.then ?? '' };
+    rules.push({ ...limitOf(fields, base), ...own });
   }
   if (rules.length === items.length) checkSpill(items, rules);
   for (const { value, at, path } of located) {

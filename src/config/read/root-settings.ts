@@ -1,11 +1,5 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
-import {
-  ALGORITHMS,
-  type Algorithm,
-  DEFAULT_UNMATCHED_MODE,
-  UNMATCHED_MODES,
-  type UnmatchedMode,
-} from '../../policy/policy.js';
+import type { Algorithm, UnmatchedMode } from '../../policy/policy.js';
 import {
   type DeniedResponse,
   fixedPhase,
@@ -14,17 +8,13 @@ import {
 } from '../../policy/rule.js';
 import type { Position } from '../yaml/config-problem.js';
 import type { FieldReader } from '../yaml/field-reader.js';
+import { expectKeysOf, type FieldValues, readFields } from './field-values.js';
 import { PlansReader } from './plans/read-plans.js';
+import { POLICY_FIELDS } from './policy-fields.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
-import { readPhase } from './read-phase.js';
-import {
-  readDeniedResponse,
-  readRequestHeaders,
-  readResponseHeaders,
-  readStoreFailure,
-} from './read-response.js';
-import { readEnforcePercent } from './read-rules.js';
+import { phaseOf } from './read-phase.js';
+import { type Answers, answersOf } from './read-response.js';
 
 /** The settings at the top of a domain's files. */
 export interface RootSettings {
@@ -44,6 +34,8 @@ export interface RootSettings {
   readonly enforcePercent: number;
   readonly derived: DeriveFields;
   readonly plans: PlansReader | undefined;
+  /** The descriptors of each file. */
+  readonly descriptors: readonly (readonly FieldReader[])[];
 }
 
 /**
@@ -56,40 +48,52 @@ export function readRootSettings(
   readFile: ReadFile,
   defaultAlgorithm: Algorithm,
 ): RootSettings {
-  const phase = agreed(sources, 'phase', readPhase);
-  const algorithm = agreed(sources, 'algorithm', (root) => root.choice('algorithm', ALGORITHMS));
-  const responseHeaders = agreed(sources, 'response_headers', readResponseHeaders);
-  const requestHeaders = agreed(sources, 'request_headers', readRequestHeaders);
-  const onStoreFailure = agreed(sources, 'on_store_failure', readStoreFailure);
-  const enforcePercent = agreed(sources, 'enforce_percent', readEnforcePercent);
+  const files = sources.map((source): FileValues => {
+    expectKeysOf(source.root, 'file');
+    const values = readFields(source.root, SETTINGS);
+    return { ...source, values, phase: phaseOf(values.phase), answers: answersOf(values) };
+  });
+  const { file: settings } = POLICY_FIELDS;
   return {
-    phase: phase ?? fixedPhase('active'),
-    algorithm: algorithm ?? defaultAlgorithm,
-    responseHeaders,
-    requestHeaders,
-    deniedResponse: agreed(sources, 'denied_response', readDeniedResponse),
-    decisionMetadata: agreed(sources, 'decision_metadata', (root) => root.boolean('decision_metadata')),
-    onStoreFailure: onStoreFailure ?? 'error',
-    onUnmatched: agreed(sources, 'on_unmatched', readOnUnmatched) ?? DEFAULT_UNMATCHED_MODE,
-    enforcePercent: enforcePercent ?? 100,
-    derived: readOneDerive(sources, readFile),
-    plans: readOnePlans(sources),
+    phase: agreed(files, 'phase', ({ phase }) => phase) ?? fixedPhase(settings.phase.default),
+    algorithm: agreed(files, 'algorithm', ({ values }) => values.algorithm) ?? defaultAlgorithm,
+    responseHeaders: agreed(files, 'response_headers', ({ answers }) => answers.responseHeaders),
+    requestHeaders: agreed(files, 'request_headers', ({ answers }) => answers.requestHeaders),
+    deniedResponse: agreed(files, 'denied_response', ({ answers }) => answers.deniedResponse),
+    decisionMetadata: agreed(files, 'decision_metadata', ({ values }) => values.decision_metadata),
+    onStoreFailure:
+      agreed(files, 'on_store_failure', ({ answers }) => answers.onStoreFailure) ??
+      settings.on_store_failure.default,
+    onUnmatched:
+      agreed(files, 'on_unmatched', ({ values }) => values.on_unmatched) ?? settings.on_unmatched.default,
+    enforcePercent:
+      agreed(files, 'enforce_percent', ({ values }) => values.enforce_percent) ??
+      settings.enforce_percent.default,
+    derived: readOneDerive(files, readFile),
+    plans: readOnePlans(files),
+    descriptors: files.map(({ values }) => values.descriptors ?? []),
   };
 }
 
-/** Reads `on_unmatched` of a file or a node. */
-export function readOnUnmatched(reader: FieldReader): UnmatchedMode | undefined {
-  return reader.choice('on_unmatched', UNMATCHED_MODES);
+/** The keys of a file except for the domain, which is read before all others. */
+const { domain: _, ...SETTINGS } = POLICY_FIELDS.file;
+
+/** A file with its settings. */
+interface FileValues extends PolicySource {
+  readonly values: FieldValues<typeof SETTINGS>;
+  readonly phase: PhaseSchedule | undefined;
+  readonly answers: Answers;
 }
 
 function agreed<T>(
-  sources: readonly PolicySource[],
+  files: readonly FileValues[],
   key: string,
-  read: (root: FieldReader) => T | undefined,
+  read: (values: FileValues) => T | undefined,
 ): T | undefined {
   let first: { readonly value: T; readonly file: string; readonly at: Position } | undefined;
-  for (const { file, root } of sources) {
-    const value = read(root);
+  for (const one of files) {
+    const { file, root } = one;
+    const value = read(one);
     if (value === undefined) continue;
     if (first === undefined) {
       first = { value, file, at: root.at(key) };
@@ -110,25 +114,26 @@ function canonical(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => (typeof part === 'number' ? String(part) : part));
 }
 
-function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): DeriveFields {
-  const derived = onlyOnce(sources, 'derive', 'these items').map(({ root }) => readDerive(root, readFile));
+function readOneDerive(files: readonly FileValues[], readFile: ReadFile): DeriveFields {
+  const derived = onlyOnce(files, 'derive', 'these items').map(({ values }) =>
+    readDerive(values.derive ?? [], readFile),
+  );
   return {
     steps: derived.flatMap(({ steps }) => steps),
     tableFiles: derived.flatMap(({ tableFiles }) => tableFiles),
   };
 }
 
-function readOnePlans(sources: readonly PolicySource[]): PlansReader | undefined {
-  const [plans] = onlyOnce(sources, 'plans', 'the limits and plans')
-    .map(({ root }) => root.mapping('plans'))
-    .filter((reader) => reader !== undefined)
-    .map((reader) => new PlansReader(reader));
-  return plans;
+function readOnePlans(files: readonly FileValues[]): PlansReader | undefined {
+  const [plans] = onlyOnce(files, 'plans', 'the limits and plans').flatMap(
+    ({ values }) => values.plans ?? [],
+  );
+  return plans && new PlansReader(plans);
 }
 
 /** Returns the files that have a key, which only one of a domain may have. */
-function onlyOnce(sources: readonly PolicySource[], key: string, what: string): readonly PolicySource[] {
-  const found = sources.filter(({ root }) => root.field(key) !== undefined);
+function onlyOnce(files: readonly FileValues[], key: string, what: string): readonly FileValues[] {
+  const found = files.filter(({ root }) => root.field(key) !== undefined);
   const [first, ...others] = found;
   for (const { root } of others) {
     const other = placeName((first as PolicySource).file, (first as PolicySource).root.at(key));

@@ -105,10 +105,15 @@ export function readScalar(kind: ScalarKind, scalar: Scalar, name: string): Scal
 }
 
 /** Returns the problem of a list or a mapping (`found`) in the place of a value. */
-export function notScalar(kind: ScalarKind, name: string, found: string): string {
+export function notScalar(
+  kind: ScalarKind,
+  name: string,
+  found: string,
+  instead = 'write a single string',
+): string {
   const remedy = remedyOf(kind);
   return remedy === undefined
-    ? `"${name}" must be a string, not a ${found}; write a single string`
+    ? `"${name}" must be a string, not a ${found}; ${instead}`
     : `"${name}" is a ${found}; ${remedy}`;
 }
 
@@ -200,9 +205,13 @@ function readDuration(kind: DurationKind, { text }: Scalar, name: string): Scala
   return { problem: `"${name}" is ${shownStart(text)}; write a duration from ${bounds}${hint}` };
 }
 
-/** Reads the name of a unit, in upper or lower case as in envoyproxy/ratelimit. */
+/** Returns the unit with this name, in upper or lower case as in envoyproxy/ratelimit. */
+export function unitOf(text: string): WindowUnit | undefined {
+  return WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
+}
+
 function readUnit({ text }: Scalar): ScalarResult<WindowUnit> {
-  const unit = WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
+  const unit = unitOf(text);
   if (unit !== undefined) return { value: unit };
   const near = /\d/.test(text) ? undefined : nearest(text, WINDOW_UNITS);
   const written = near === undefined ? asUnit(text) : undefined;

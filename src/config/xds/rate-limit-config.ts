@@ -1,10 +1,6 @@
 import { REMOVED_POLICY_KEYS } from '../../runtime/removed-names.js';
-import {
-  type FieldForm,
-  type MappingFields,
-  type MappingName,
-  POLICY_FIELDS,
-} from '../read/policy-fields.js';
+import type { Field, Fields, MappingName } from '../read/field.js';
+import { POLICY_FIELDS } from '../read/policy-fields.js';
 import { WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlField, YamlList, YamlMap, YamlScalar, YamlValue } from '../yaml/yaml-document.js';
 
@@ -41,7 +37,7 @@ const REPLACED_FIELDS: Readonly<Record<string, readonly string[]>> = {
  * Fields of a RateLimitPolicy, which is used for both kinds of limits. The checks for files report fields that do
  * not apply to a kind.
  */
-const LIMIT_FIELDS: MappingFields = { ...POLICY_FIELDS.rate_limit, ...POLICY_FIELDS.rate_limits_item };
+const LIMIT_FIELDS: Fields = { ...POLICY_FIELDS.rate_limit, ...POLICY_FIELDS.rate_limits_item };
 
 /**
  * Returns the document of a policy file with the same content, so that both are checked and compiled in the same way.
@@ -63,11 +59,11 @@ function mapping(name: MappingName, message: Message): YamlMap {
   }
 }
 
-function values(fields: MappingFields, message: Message): Record<string, YamlValue> {
+function values(fields: Fields, message: Message): Record<string, YamlValue> {
   const found: Record<string, YamlValue> = {};
-  for (const [key, form] of Object.entries(fields)) {
+  for (const [key, field] of Object.entries(fields)) {
     const isReplaced = REPLACED_FIELDS[key]?.some((other) => isSet(message[other])) === true;
-    const read = isReplaced ? undefined : fieldValue(form, key, message);
+    const read = isReplaced ? undefined : fieldValue(field, key, message);
     if (read !== undefined) found[key] = read;
   }
   // Their values do not matter.
@@ -92,41 +88,41 @@ function deriveRule(message: Message): YamlMap {
   return map([...conditions, ...own], conditions.length);
 }
 
-/** Returns the value of one field; undefined if it is absent. See {@link FieldForm}. */
-function fieldValue(form: FieldForm, key: string, message: Message): YamlValue | undefined {
+/**
+ * Returns the value of one field; undefined if it is absent. Its form follows from the kind, except for those that
+ * {@link Field.xds} names. Texts that are empty, numbers that are 0 and lists without items count as absent.
+ */
+function fieldValue(field: Field, key: string, message: Message): YamlValue | undefined {
   const item = message[key];
-  if (form === 'phase') return messageOrText('phase_schedule', item, message[`${key}_schedule`]);
-  if (form === 'store_failure') return messageOrText('local_share', item, message[`${key}_share`]);
-  if (form === 'kept_text') return text((item ?? '') as string);
-  if (form === 'kept_count') return plain(String(item ?? 0));
+  const { xds } = field;
+  if (xds === 'file_only') return undefined;
+  if (xds === 'kept') return field.kind === 'count' ? plain(String(item ?? 0)) : text(textOf(item));
+  if (field.kind === 'word_or_mapping') return wordOrMapping(field, item, message);
   if (!isSet(item)) return undefined;
-  if (typeof form === 'object') {
-    return 'mapping' in form
-      ? mapping(form.mapping, item as Message)
-      : list((item as readonly Message[]).map((one) => mapping(form.list, one)));
-  }
-  switch (form) {
+  if (xds === 'wrapped') return plain(String((item as { readonly value?: number }).value ?? 0));
+  switch (field.kind) {
     case 'text':
-      return item === '' ? undefined : text(item as string);
+    case 'name':
+    case 'word':
+      return item === '' ? undefined : text(textOf(item));
     case 'unit':
       return item === 'UNKNOWN' ? undefined : text(String(item));
     case 'count':
-      return item === 0 ? undefined : plain(String(item));
-    case 'wrapped_count':
-      return plain(String((item as { readonly value?: number }).value ?? 0));
+      return item === 0 && xds !== 'optional' ? undefined : plain(String(item));
     case 'flag':
-    case 'optional_flag':
-    case 'optional_count':
-    case 'percent':
+    case 'number':
       return plain(String(item));
     case 'texts':
       return list((item as readonly string[]).map(text));
-    case 'families':
-      return list(
-        (item as readonly string[]).length === 1 && (item as readonly string[])[0] === ''
-          ? []
-          : (item as readonly string[]).map(text),
-      );
+    case 'words': {
+      // A single empty text is the empty list.
+      const words = item as readonly string[];
+      return list(words.length === 1 && words[0] === '' ? [] : words.map(text));
+    }
+    case 'mapping':
+      return mapping(field.of, item as Message);
+    case 'list':
+      return list((item as readonly Message[]).map((one) => mapping(field.of, one)));
     case 'duration':
       return text(duration(item as Seconds));
     case 'time':
@@ -137,31 +133,39 @@ function fieldValue(form: FieldForm, key: string, message: Message): YamlValue |
       const tenants = textsMap(((item as Message)['tenants'] ?? {}) as Texts);
       return map(tenants, tenants.length);
     }
-    case 'header_values': {
+    case 'headers': {
       const headers = textsMap(item as Texts);
       return headers.length === 0 ? undefined : list([map(headers)]);
     }
-    case 'denied_response':
-      return deniedResponse(item as Message);
-    case 'file_only':
+    // Only files have these.
+    case 'plan_values':
+    case 'any':
       return undefined;
   }
 }
 
+/** Returns the word of a field, or the mapping that another field, or the field `custom` of a message, has instead. */
+function wordOrMapping(
+  { of, xds }: Extract<Field, { readonly kind: 'word_or_mapping' }>,
+  item: unknown,
+  message: Message,
+): YamlValue | undefined {
+  if (xds === 'preset') {
+    if (!isSet(item)) return undefined;
+    const { preset, custom } = item as Message;
+    return custom === undefined ? text(textOf(preset)) : mapping(of, custom as Message);
+  }
+  const other = typeof xds === 'object' ? message[xds.mappingIn] : undefined;
+  if (other !== undefined) return mapping(of, other as Message);
+  return item === undefined || item === '' ? undefined : text(textOf(item));
+}
+
+function textOf(item: unknown): string {
+  return (item ?? '') as string;
+}
+
 function textsMap(texts: Texts): (readonly [string, YamlScalar])[] {
   return Object.entries(texts).map(([key, item]) => [key, text(item)] as const);
-}
-
-/** Returns the message, or else the text of the other field. */
-function messageOrText(name: MappingName, word: unknown, message: unknown): YamlValue | undefined {
-  if (message !== undefined) return mapping(name, message as Message);
-  return word === undefined || word === '' ? undefined : text(word as string);
-}
-
-function deniedResponse({ preset, custom }: Message): YamlValue {
-  return custom === undefined
-    ? text((preset ?? '') as string)
-    : mapping('denied_response', custom as Message);
 }
 
 /**
@@ -170,7 +174,8 @@ function deniedResponse({ preset, custom }: Message): YamlValue {
  */
 function duration({ seconds = 0, nanos = 0 }: Seconds): string {
   const sign = seconds < 0 || nanos < 0 ? '-' : '';
-  return `${sign}${Math.abs(seconds)}s${Math.abs(nanos)}ns`;
+  const fraction = nanos === 0 ? '' : `${Math.abs(nanos)}ns`;
+  return sign + (seconds === 0 && nanos !== 0 ? fraction : `${Math.abs(seconds)}s${fraction}`);
 }
 
 /**

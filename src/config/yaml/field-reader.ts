@@ -52,6 +52,8 @@ export class FieldReader {
   readonly path: string;
   readonly problems: ProblemList;
   readonly vocabulary: Vocabulary;
+  /** Keys with errors. Created on demand, because most mappings have none. */
+  #bad: Set<string> | undefined;
 
   /**
    * `path` is the path of the mapping in its document, '' for the document itself. Readers of nested mappings use the
@@ -154,8 +156,16 @@ export class FieldReader {
     return this.map.fields.get(key)?.value.at ?? this.map.at;
   }
 
+  /** Reports an error about the value of a key, or about a missing key. */
   error(key: string, message: string): void {
+    this.#bad ??= new Set();
+    this.#bad.add(key);
     this.problems.error(this.at(key), this.pathOf(key), message);
+  }
+
+  /** Tells whether this reader has reported an error about the key, so that its value means nothing. */
+  isBad(key: string): boolean {
+    return this.#bad?.has(key) === true;
   }
 
   warn(key: string, message: string): void {
@@ -169,9 +179,9 @@ export class FieldReader {
 
   /**
    * Reads a string of envoyproxy/ratelimit's format. Rejects unquoted numbers with a fraction or more than 63 bits,
-   * such as `value: 1.10`, as envoyproxy/ratelimit does.
+   * such as `value: 1.10`, as envoyproxy/ratelimit does. `instead` is the remedy for a list or a mapping.
    */
-  name(key: string): string | undefined {
+  name(key: string, instead?: string): string | undefined {
     const value = this.field(key)?.value;
     // Do not repeat the text, which may be a credential.
     if (value?.kind === 'scalar' && value.plain && isAmbiguousNumber(value.text)) {
@@ -190,15 +200,19 @@ export class FieldReader {
           'quotes (") instead, or quote the whole text if requests contain these characters',
       );
     }
-    return this.text(key);
+    return this.scalar(key, { kind: 'text' }, instead);
   }
 
-  /** Reads a single value of a kind; see {@link readScalar}. */
-  scalar<const Kind extends ScalarKind>(key: string, kind: Kind): ScalarValue<Kind> | undefined {
+  /** Reads a single value of a kind; see {@link readScalar}. `instead` is the remedy for a list or a mapping. */
+  scalar<const Kind extends ScalarKind>(
+    key: string,
+    kind: Kind,
+    instead?: string,
+  ): ScalarValue<Kind> | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
     if (field.value.kind !== 'scalar') {
-      this.error(key, notScalar(kind, key, kindName(field.value)));
+      this.error(key, notScalar(kind, key, kindName(field.value), instead));
       return undefined;
     }
     const read = readScalar(kind, field.value, key);
@@ -231,12 +245,12 @@ export class FieldReader {
     return words.find((one) => one === word);
   }
 
-  /** Reads a mapping. Returns a reader for it. */
-  mapping(key: string): FieldReader | undefined {
+  /** Reads a mapping. Returns a reader for it. `instead` is the remedy for another value. */
+  mapping(key: string, instead = 'write its keys below it'): FieldReader | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
     if (field.value.kind === 'map') return this.below(field.value, this.pathOf(key));
-    this.error(key, `"${key}" must be a mapping, not a ${kindName(field.value)}; write its keys below it`);
+    this.error(key, `"${key}" must be a mapping, not a ${kindName(field.value)}; ${instead}`);
     return undefined;
   }
 

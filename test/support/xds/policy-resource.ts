@@ -1,15 +1,11 @@
-import {
-  type FieldForm,
-  type MappingFields,
-  type MappingName,
-  POLICY_FIELDS,
-} from '../../../src/config/read/policy-fields.js';
+import type { Field, Fields, MappingName } from '../../../src/config/read/field.js';
+import { POLICY_FIELDS } from '../../../src/config/read/policy-fields.js';
 import { parseGoDuration } from '../../../src/config/yaml/go-duration.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** Returns the fields of a mapping, in the form of its message. */
-export function fieldsOf(mapping: MappingName): MappingFields {
+export function fieldsOf(mapping: MappingName): Fields {
   return POLICY_FIELDS[mapping];
 }
 
@@ -32,39 +28,34 @@ function messageOf(
   const fields = fieldsOf(mapping);
   const message: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(json)) {
-    const form = fields[key];
-    if (form === undefined && mapping === 'derive_rule') {
+    const field = fields[key];
+    if (field === undefined && mapping === 'derive_rule') {
       message['conditions'] = { ...(message['conditions'] as Json), [key]: String(value) };
       continue;
     }
-    if (form === undefined) throw new Error(`${mapping} has no key ${key}`);
+    if (field === undefined) throw new Error(`${mapping} has no key ${key}`);
     visit(mapping, key);
     const isObject = typeof value === 'object';
-    const suffix = form === 'phase' ? '_schedule' : form === 'store_failure' ? '_share' : '';
+    const { xds } = field;
     const below = (name: MappingName, one: unknown) => messageOf(name, one as Json, visit);
-    message[isObject ? key + suffix : key] = encoded(form, value, below);
+    message[isObject && typeof xds === 'object' ? xds.mappingIn : key] = encoded(field, value, below);
   }
   return message;
 }
 
-function encoded(
-  form: FieldForm,
-  value: unknown,
-  below: (name: MappingName, one: unknown) => object,
-): unknown {
-  if (typeof form === 'object') {
-    return 'mapping' in form
-      ? below(form.mapping, value)
-      : (value as readonly unknown[]).map((one) => below(form.list, one));
-  }
-  switch (form) {
+function encoded(field: Field, value: unknown, below: (name: MappingName, one: unknown) => object): unknown {
+  if (field.xds === 'file_only') throw new Error('no management server sends this');
+  if (field.xds === 'wrapped') return { value };
+  switch (field.kind) {
+    case 'mapping':
+      return below(field.of, value);
+    case 'list':
+      return (value as readonly unknown[]).map((one) => below(field.of, one));
     case 'unit':
       return String(value).toUpperCase();
-    case 'wrapped_count':
-      return { value };
     case 'texts':
       return Array.isArray(value) ? value : [value];
-    case 'families':
+    case 'words':
       return (value as readonly string[]).length === 0 ? [''] : value;
     case 'duration': {
       const nanos = parseGoDuration(value as string) as bigint;
@@ -76,18 +67,15 @@ function encoded(
     }
     case 'metadata':
       return structOf(value as Json);
-    case 'header_values':
+    case 'headers':
       return Object.assign({}, ...(value as readonly object[]));
     case 'key_table':
       return { tenants: value };
-    case 'phase':
-      return typeof value === 'string' ? value : below('phase_schedule', value);
-    case 'store_failure':
-      return typeof value === 'string' ? value : below('local_share', value);
-    case 'denied_response':
-      return typeof value === 'string' ? { preset: value } : { custom: below('denied_response', value) };
-    case 'file_only':
-      throw new Error('no management server sends this');
+    case 'word_or_mapping': {
+      const isWord = typeof value === 'string';
+      if (field.xds === 'preset') return isWord ? { preset: value } : { custom: below(field.of, value) };
+      return isWord ? value : below(field.of, value);
+    }
     default:
       return value;
   }

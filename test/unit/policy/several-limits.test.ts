@@ -74,8 +74,8 @@ describe('errors of several limits', () => {
   test.each([
     [
       `rate_limit: [{ ${MINUTE} }]`,
-      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; use "rate_limits" ' +
-        'for a list of limits on one key',
+      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; write it as ' +
+        '{ unit: minute, requests_per_unit: 10 }, and several limits as "rate_limits"',
     ],
     [
       `rate_limits: { ${MINUTE} }`,
@@ -83,7 +83,7 @@ describe('errors of several limits', () => {
     ],
     [
       `rate_limits: [${Array.from({ length: 17 }, () => `{ ${MINUTE} }`).join(', ')}]`,
-      '2:38: descriptors[0].rate_limits: a list must contain 1 to 16 limits, not 17; add or remove limits',
+      '2:38: descriptors[0].rate_limits: "rate_limits" has 17 items; write 1 to 16 items',
     ],
     [
       `rate_limit: { ${MINUTE} }, rate_limits: [{ ${MINUTE} }]`,
@@ -144,7 +144,7 @@ describe('errors of enforce_percent', () => {
     ],
     [
       `rate_limit: { ${MINUTE}, rate_limits: [] }`,
-      'unknown key "rate_limits"; it belongs in an item of "descriptors", instead of "rate_limit"',
+      'unknown key "rate_limits"; it belongs in an item of "descriptors"',
     ],
     [
       `rate_limit: { ${MINUTE} }, enforce_percent: -0.1`,

@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
+import type { Field, MappingName } from '../../../src/config/read/field.js';
 import { POLICY_FIELDS } from '../../../src/config/read/policy-fields.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { shownAddress, withoutAddressSecrets } from '../../../src/runtime/shown-address.js';
@@ -54,21 +55,18 @@ test.each(VARIABLES.map(({ name }) => name))(
 );
 
 describe('no message about a policy shows the secrets of an address', () => {
-  type Mapping = keyof typeof POLICY_FIELDS;
   /** Returns documents that have the address at each key of a mapping and of those below it. */
   function* documents(
-    mapping: Mapping,
-    above: readonly Mapping[],
+    mapping: MappingName,
+    above: readonly MappingName[],
     within: (value: object) => object,
   ): Generator<readonly [path: string, document: (value: unknown) => object]> {
-    for (const [key, form] of Object.entries(POLICY_FIELDS[mapping])) {
-      const below = key in POLICY_FIELDS ? (key as Mapping) : undefined;
-      const list = typeof form === 'object' && 'list' in form ? form.list : undefined;
-      const child = list ?? (typeof form === 'object' && 'mapping' in form ? form.mapping : below);
+    for (const [key, field] of Object.entries<Field>(POLICY_FIELDS[mapping])) {
+      const child = 'of' in field ? field.of : undefined;
       yield [`${mapping}.${key}`, (value) => within({ [key]: value })];
       if (child === undefined || above.includes(child)) continue;
       yield* documents(child, [...above, child], (value) =>
-        within({ [key]: list === undefined ? value : [value] }),
+        within({ [key]: field.kind === 'list' ? [value] : value }),
       );
     }
   }

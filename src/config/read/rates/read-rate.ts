@@ -3,21 +3,27 @@ import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
 import { minChargeHitsOf } from '../../../limiter/rate-algorithm.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
 import { nearest } from '../../../nearest-name.js';
-import { ALGORITHMS, type Algorithm } from '../../../policy/policy.js';
 import type { RateSpec } from '../../../policy/rate-spec.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
+import { type FieldValues, readFields } from '../field-values.js';
 import { readPlannedRate } from '../plans/planned-limit.js';
+import { CONSTRAINTS, RATE_FIELDS } from '../policy-fields.js';
 import type { RateDefaults, RateFields } from './rate-fields.js';
 import { readConcurrency, readHold } from './read-holds.js';
 import { checkedBucket, type Debt, readTokenBucket } from './read-token-bucket.js';
 
-/** Keys that define a window, none of which a `token_bucket` can have. */
-const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
+type RateValues = FieldValues<typeof RATE_FIELDS>;
+
+/** The mapping of a limit, and the values of the keys that set its rate. */
+interface Limit {
+  readonly reader: FieldReader;
+  readonly values: RateValues;
+}
 
 /**
- * Reads the rate of a limit: the RATE_KEYS (policy-keys.ts) of a `rate_limit` or an item of `rate_limits`. The caller
- * reads the other keys. Returns undefined if there are errors, all of which are reported.
+ * Reads the rate of a limit: the RATE_FIELDS of a `rate_limit` or an item of `rate_limits`. The caller reads the other
+ * keys. Returns undefined if there are errors, all of which are reported.
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
   const planned = readPlannedRate(reader, defaults, readFixedRate);
@@ -26,62 +32,47 @@ export function readRate(reader: FieldReader, defaults: RateDefaults): RateField
 
 function readFixedRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
   const errorsBefore = reader.problems.errorCount;
-  const hasSlots = reader.field('concurrency') !== undefined;
-  const fields = hasSlots ? readConcurrency(reader) : readTimedRate(reader, defaults);
+  const values = readFields(reader, RATE_FIELDS, CONSTRAINTS.rate_limit);
+  const fields =
+    reader.field('concurrency') === undefined
+      ? readTimedRate({ reader, values }, defaults)
+      : values.concurrency && readConcurrency(values.concurrency);
   return reader.problems.errorCount > errorsBefore ? undefined : fields;
 }
 
-function readTimedRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
-  const rate = reader.field('token_bucket') === undefined ? readUnits(reader, defaults) : readBucket(reader);
-  const hold = readHold(reader, rate);
+function readTimedRate(limit: Limit, defaults: RateDefaults): RateFields | undefined {
+  const { hold: holdReader } = limit.values;
+  const hasBucket = limit.reader.field('token_bucket') !== undefined;
+  const rate = hasBucket ? readBucket(limit) : readUnits(limit, defaults);
+  const hold = holdReader && readHold(holdReader, rate);
   return rate === undefined ? undefined : { rate, hold };
 }
 
-function readBucket(reader: FieldReader): RateSpec | undefined {
-  for (const key of WINDOW_KEYS) {
-    if (reader.field(key) === undefined) continue;
-    reader.error(key, `"${key}" cannot be combined with "token_bucket"; keep one of the two`);
-  }
-  if (reader.field('algorithm') !== undefined) {
-    reader.error(
-      'algorithm',
-      '"algorithm" cannot be combined with "token_bucket", which already sets the algorithm; remove "algorithm"',
-    );
-  }
-  if (reader.field('burst') !== undefined) {
-    reader.error('burst', '"burst" cannot be combined with "token_bucket"; write the number as "max_tokens"');
-  }
-  const bucket = reader.mapping('token_bucket');
-  const fields = bucket === undefined ? undefined : readTokenBucket(bucket);
-  const maximum = readDebt(reader, MAX_UINT32, '');
+function readBucket(limit: Limit): RateSpec | undefined {
+  const { reader, values } = limit;
+  const { token_bucket: bucket } = values;
+  const fields = bucket && readTokenBucket(bucket);
+  const maximum = maxDebtOf(limit, MAX_UINT32, '');
   if (bucket === undefined || fields === undefined) return undefined;
-  const { maxTokens, perFill, intervalMicros } = fields;
   const remedy = {
     full: 'lower max_tokens or fill_interval, or raise tokens_per_fill',
     debt: 'lower "max_debt" or the bucket\'s fill_interval, or raise tokens_per_fill',
   };
-  const debt = debtOf(reader, maximum, maxTokens);
-  return checkedBucket({ maxTokens, perFill, intervalMicros, ...debt }, { reader, at: bucket, remedy });
+  const debt = debtOf(limit, maximum, fields.maxTokens);
+  return checkedBucket({ ...fields, ...debt }, { reader, at: bucket, remedy });
 }
 
 /** Reads a number of requests per unit: a window, or a token bucket that refills at this rate. */
-function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | undefined {
-  const unit = readUnit(reader);
-  const requests = reader.integer(
-    'requests_per_unit',
-    0,
-    MAX_UINT32,
-    'or replace the key with unlimited: true for no limit',
-  );
-  const badRequests = requests === undefined && reader.field('requests_per_unit') !== undefined;
+function readUnits(limit: Limit, defaults: RateDefaults): RateSpec | undefined {
+  const { reader, values } = limit;
+  const { unit, requests_per_unit: requests, unit_multiplier: multiplier, burst } = values;
+  if (reader.field('unit') === undefined) noUnit(reader);
+  const badRequests = reader.isBad('requests_per_unit');
   // Without a valid unit, the limit is incomplete, and a missing number does not mean 0.
   const isUnknown = badRequests || (requests === undefined && unit === undefined);
-  const multiplier = reader.integer('unit_multiplier', 1, MAX_UINT32);
-  const timeZone = readCalendar(reader, unit);
-  const stated = reader.choice('algorithm', ALGORITHMS);
-  const burst = reader.integer('burst', 1, MAX_UINT32);
   const hasCalendar = reader.field('calendar') !== undefined;
-  if (hasCalendar && stated === 'token_bucket') {
+  const timeZone = values.calendar === undefined ? undefined : readCalendar(reader, values.calendar, unit);
+  if (hasCalendar && values.algorithm === 'token_bucket') {
     reader.error(
       'algorithm',
       'a token bucket refills continuously and cannot have a calendar; remove "calendar", or write ' +
@@ -89,16 +80,14 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
     );
   }
   // The default algorithm of the file or the environment does not apply to calendar windows.
-  const algorithm = stated ?? (hasCalendar ? 'fixed_window' : defaults.algorithm);
-  const badAlgorithm = stated === undefined && reader.field('algorithm') !== undefined;
-  if (reader.field('burst') !== undefined && !badAlgorithm) {
-    checkBurst(reader, algorithm, requests, hasCalendar);
+  const algorithm = values.algorithm ?? (hasCalendar ? 'fixed_window' : defaults.algorithm);
+  if (reader.field('burst') !== undefined && !reader.isBad('algorithm') && !hasCalendar) {
+    checkBurst(reader, algorithm === 'token_bucket', requests);
   }
-  const limit = requests ?? 0;
-  const isBucket = algorithm === 'token_bucket' && limit > 0;
+  const hits = requests ?? 0;
+  const isBucket = algorithm === 'token_bucket' && hits > 0;
   // The maximum debt of a window is unknown if its number of requests is unknown.
-  const isFree = isBucket || isUnknown;
-  const maximum = isFree ? readDebt(reader, MAX_UINT32, '') : readWindowDebt(reader, limit);
+  const maximum = isBucket || isUnknown ? maxDebtOf(limit, MAX_UINT32, '') : maxDebtOfWindow(limit, hits);
   if (unit === undefined) return undefined;
   if (requests === undefined && !badRequests) {
     reader.warn(
@@ -106,7 +95,7 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
       '"requests_per_unit" is missing and defaults to 0, so the rule denies every request; write 0 if this is intended',
     );
   }
-  const lengthMicros = UNIT_MICROS[unit] * (multiplier ?? 1);
+  const lengthMicros = UNIT_MICROS[unit] * multiplier;
   if (lengthMicros > MAX_FILL_MICROS) {
     const most = Math.floor(MAX_FILL_MICROS / UNIT_MICROS[unit]);
     reader.error(
@@ -116,31 +105,43 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
     return undefined;
   }
   if (!isBucket) {
-    const window = { unit, multiplier: multiplier ?? 1, requestsPerUnit: limit, timeZone };
-    return { kind: 'window', ...window, ...debtOf(reader, maximum, limit) };
+    return {
+      kind: 'window',
+      unit,
+      multiplier,
+      requestsPerUnit: hits,
+      timeZone,
+      ...debtOf(limit, maximum, hits),
+    };
   }
-  const maxTokens = burst ?? limit;
-  const debt = debtOf(reader, maximum, maxTokens);
+  const maxTokens = burst ?? hits;
   const remedy = {
     full: 'lower "burst", or raise "requests_per_unit"',
     debt: 'lower "max_debt" or "burst", or raise "requests_per_unit"',
   };
-  const fields = { maxTokens, perFill: limit, intervalMicros: lengthMicros, ...debt };
+  const fields = {
+    maxTokens,
+    perFill: hits,
+    intervalMicros: lengthMicros,
+    ...debtOf(limit, maximum, maxTokens),
+  };
   return checkedBucket(fields, { reader, at: reader, remedy });
 }
 
-function checkBurst(
-  reader: FieldReader,
-  algorithm: Algorithm,
-  requests: number | undefined,
-  hasCalendar: boolean,
-): void {
-  if (algorithm !== 'token_bucket' && hasCalendar) {
-    reader.error(
-      'burst',
-      '"burst" is the capacity of a token bucket, which cannot have a calendar; remove "burst" or "calendar"',
-    );
-  } else if (algorithm !== 'token_bucket') {
+/** Reports a limit without `unit`. */
+function noUnit(reader: FieldReader): void {
+  const partly = ['requests_per_unit', 'unit_multiplier', 'calendar', 'burst'].some((key) => reader.has(key));
+  const what = 'write token_bucket, or unit and requests_per_unit, or concurrency';
+  const message = partly
+    ? `"unit" is missing; write one of ${WINDOW_UNITS.join(', ')}`
+    : reader.path.endsWith('rate_limit')
+      ? `"rate_limit" is empty; ${what}, or unlimited: true`
+      : `the limit is missing; ${what}`;
+  reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
+}
+
+function checkBurst(reader: FieldReader, isBucket: boolean, requests: number | undefined): void {
+  if (!isBucket) {
     reader.error(
       'burst',
       '"burst" is the capacity of a token bucket, but this rule is a fixed window; add algorithm: ' +
@@ -151,19 +152,8 @@ function checkBurst(
   }
 }
 
-/**
- * Returns the time zone of `calendar`; undefined if absent or invalid. `unit` is the unit of the rule, if it is valid.
- */
-function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string | undefined {
-  const text = reader.text('calendar');
-  if (text === undefined) return undefined;
-  if (reader.field('unit_multiplier') !== undefined) {
-    reader.error(
-      'unit_multiplier',
-      '"unit_multiplier" cannot be combined with "calendar", whose windows are always one unit long; ' +
-        'keep one of the two',
-    );
-  }
+/** Returns the time zone of `calendar`; undefined if it is invalid. `unit` is the unit of the rule, if it is valid. */
+function readCalendar(reader: FieldReader, text: string, unit: WindowUnit | undefined): string | undefined {
   if (unit !== undefined && !isCalendarUnit(unit)) {
     reader.error(
       'calendar',
@@ -186,7 +176,7 @@ type MaxDebt = number | 'default';
 /**
  * Returns the debt of a rate. The hits of a limit with `hold` are never a charge: only settlements leave debt.
  */
-function debtOf(reader: FieldReader, maximum: MaxDebt, standard: number): Debt {
+function debtOf({ reader }: Limit, maximum: MaxDebt, standard: number): Debt {
   const maxDebt = maximum === 'default' ? standard : maximum;
   const minChargeHits = hasHold(reader) ? Number.POSITIVE_INFINITY : minChargeHitsOf(maxDebt);
   return { maxDebt, minChargeHits };
@@ -197,45 +187,32 @@ function hasHold(reader: FieldReader): boolean {
 }
 
 /**
- * Reads `allow_debt` and `max_debt`. Returns 0 without debt, and `default` if the file sets no maximum. `most` is the
- * maximum of `max_debt`, and `why` the reason for it.
+ * Returns the maximum debt: 0 without debt, and `default` if the file sets none. `most` is the maximum of `max_debt`,
+ * and `why` the reason for it.
  */
-function readDebt(reader: FieldReader, most: number, why: string): MaxDebt {
-  if (hasHold(reader)) return readHoldDebt(reader, most, why);
-  const allowed = reader.boolean('allow_debt');
-  if (reader.field('max_debt') === undefined) return allowed === true ? 'default' : 0;
-  if (allowed === undefined && reader.field('allow_debt') !== undefined) return 0;
-  if (allowed !== true) {
+function maxDebtOf({ reader, values }: Limit, most: number, why: string): MaxDebt {
+  const { allow_debt: isAllowed, max_debt: debt } = values;
+  const mayOwe = isAllowed || hasHold(reader);
+  if (reader.field('max_debt') === undefined) return mayOwe ? 'default' : 0;
+  if (reader.isBad('allow_debt')) return 0;
+  if (!mayOwe) {
     reader.error(
       'max_debt',
       '"max_debt" has no effect without allow_debt: true or "hold"; add one of them, or remove "max_debt"',
     );
-    return 0;
+  } else if (debt === 0 && !hasHold(reader)) {
+    reader.error('max_debt', `"max_debt" is 0; write a whole number from 1 to ${MAX_UINT32}`);
+  } else if (debt !== undefined && debt > most) {
+    reader.error('max_debt', why);
   }
-  const debt = reader.integer('max_debt', 1, MAX_UINT32);
-  if (debt !== undefined && debt > most) reader.error('max_debt', why);
   return debt ?? 0;
 }
 
-/** Reads `max_debt` of a limit with `hold`; see {@link readDebt}. */
-function readHoldDebt(reader: FieldReader, most: number, why: string): MaxDebt {
-  if (reader.field('allow_debt') !== undefined) {
-    reader.error(
-      'allow_debt',
-      '"allow_debt" cannot be combined with "hold", whose settlements can always leave debt, up to "max_debt"; ' +
-        'remove "allow_debt"',
-    );
-  }
-  if (reader.field('max_debt') === undefined) return 'default';
-  const debt = reader.integer('max_debt', 0, MAX_UINT32);
-  if (debt !== undefined && debt > most) reader.error('max_debt', why);
-  return debt ?? 0;
-}
-
-/** Reads the debt of a window. The next window pays it, so it cannot exceed the hits of one window. */
-function readWindowDebt(reader: FieldReader, requests: number): MaxDebt {
-  const debt = readDebt(
-    reader,
+/** Returns the maximum debt of a window. The next window pays it, so it cannot exceed the hits of one window. */
+function maxDebtOfWindow(limit: Limit, requests: number): MaxDebt {
+  const { reader } = limit;
+  const debt = maxDebtOf(
+    limit,
     Math.max(requests, 1),
     'the debt of a window must fit into the next window, so "max_debt" must be at most ' +
       `"requests_per_unit" (${requests}); lower "max_debt", or write algorithm: token_bucket`,
@@ -254,22 +231,4 @@ function readWindowDebt(reader: FieldReader, requests: number): MaxDebt {
     );
   }
   return debt;
-}
-
-function noLimit(path: string): string {
-  return path.endsWith('rate_limit')
-    ? '"rate_limit" is empty; write token_bucket, or unit and requests_per_unit, or concurrency, or unlimited: true'
-    : 'the limit is missing; write token_bucket, or unit and requests_per_unit, or concurrency';
-}
-
-function readUnit(reader: FieldReader): WindowUnit | undefined {
-  if (reader.name('unit') !== undefined) return reader.scalar('unit', { kind: 'unit' });
-  // A wrong type is already reported.
-  if (reader.field('unit') !== undefined) return undefined;
-  const partly = ['requests_per_unit', 'unit_multiplier', 'calendar', 'burst'].some((key) => reader.has(key));
-  const message = partly
-    ? `"unit" is missing; write one of ${WINDOW_UNITS.join(', ')}`
-    : noLimit(reader.path);
-  reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
-  return undefined;
 }

@@ -20,7 +20,7 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [], sha256: {} }',
-      '3:21: derive[0].from: "from" is empty; list the keys of the entries to derive from',
+      '3:21: derive[0].from: the list "from" is empty; add an item, or remove the list',
     ],
     [
       '{ entry: e, from: [a, a], rules: [{ value: x }] }',
@@ -38,15 +38,16 @@ describe('errors of derive', () => {
     [
       '{ entry: e, from: [a], sha256: {}, rules: [] }',
       '3:3: derive[0]: an item of "derive" must have either "rules" or a key table ("sha256", ' +
-        '"sha256_file" or both); use exactly one of the two',
+        '"sha256_file" or both); use exactly one of the two|3:45: derive[0].rules: the list "rules" is empty; ' +
+        'add an item, or remove the list',
     ],
     [
       '{ entry: e, from: [a], rules: [] }',
-      '3:33: derive[0].rules: "rules" is empty; write at least one rule, or remove the item',
+      '3:33: derive[0].rules: the list "rules" is empty; add an item, or remove the list',
     ],
     [
       '{ entry: e, from: [a], rules: }',
-      '3:33: derive[0].rules: "rules" is empty; write at least one rule, or remove the item',
+      '3:33: derive[0].rules: "rules" is empty; write a value after it, or remove the key',
     ],
     [
       '{ entry: e, from: [a], rules: [{ a: x }] }',

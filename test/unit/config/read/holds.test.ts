@@ -112,7 +112,7 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
       const key = field.slice(0, field.indexOf(':'));
       return [
         `concurrency: { max: 4 }, ${field}`,
-        `${key}: "${key}" cannot be combined with "concurrency"; remove "${key}"`,
+        `${key}: "${key}" cannot be combined with "concurrency"; keep one of the two`,
       ];
     }),
     [
@@ -147,8 +147,8 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
     [`${BUCKET}, hold: { amount: 2, pair: newest }`, 'hold.pair: "newest" is not one of token, oldest'],
     [
       `${BUCKET}, hold: { from: first_call, pair: oldest }`,
-      'hold.from: "from" cannot be combined with pair: oldest, because a start then has 0 hits; write the number of ' +
-        'hits that each request holds as "amount"',
+      'hold.from: "from" cannot be combined with pair: oldest, because a start then has 0 hits; write ' +
+        '"amount" instead',
     ],
     [
       `${BUCKET}, hold: { amount: 2, unknown: free, pair: oldest }`,
@@ -169,7 +169,7 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
     [
       `${BUCKET}, hold: { amount: 2 }, allow_debt: true`,
       'allow_debt: "allow_debt" cannot be combined with "hold", whose settlements can always leave debt, up to ' +
-        '"max_debt"; remove "allow_debt"',
+        '"max_debt"; keep one of the two',
     ],
     [
       `${WINDOW}, hold: { amount: 2 }, max_debt: 101`,

@@ -124,7 +124,7 @@ describe('a misspelled word', () => {
     ['domain: d\nalgorithm: token-bucket\n', 'did you mean "token_bucket"?'],
     [
       'domain: d\nresponse_headers: [retry_after]\n',
-      '"retry_after" is not a valid header family; did you mean "retry-after"?',
+      '"retry_after" is not valid in "response_headers"; did you mean "retry-after"?',
     ],
     [
       limit('name: daily, unlimited: true') +

@@ -1,10 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  NEVER_EMPTY,
-  NODE_KEYS,
-  RATE_LIMIT_KEYS,
-  ROOT_KEYS,
-} from '../../../../src/config/read/policy-keys.js';
+import { keysOf } from '../../../../src/config/read/policy-fields.js';
+import { NEVER_EMPTY } from '../../../../src/config/read/policy-keys.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { MAX_ALIAS_VALUES, MAX_FILE_BYTES, MAX_MARKS } from '../../../../src/config/yaml/yaml-bounds.js';
 import { parse } from '../../../support/policy/policies.js';
@@ -193,7 +189,7 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\nresponse_headers: [x-rate]\n',
-        '2:20: response_headers[0]: "x-rate" is not a valid header family; write one of x-ratelimit, ' +
+        '2:20: response_headers[0]: "x-rate" is not valid in "response_headers"; write one of x-ratelimit, ' +
           'retry-after, ratelimit-draft-03, ratelimit',
       ],
       [
@@ -216,7 +212,7 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\non_store_failure: {}\n',
-        '2:19: on_store_failure: "on_store_failure" is a mapping without "local"; set "local" to the ' +
+        '2:19: on_store_failure: "local" is missing; write the ' +
           'share of the limit that each replica enforces, such as 0.25 for a quarter',
       ],
       [
@@ -243,7 +239,7 @@ describe('descriptors', () => {
     ],
     [
       'key: a, limit: {}',
-      `3:13: descriptors[0].limit: unknown key "limit"; the keys allowed here are ${NODE_KEYS.join(', ')}`,
+      `3:13: descriptors[0].limit: unknown key "limit"; the keys allowed here are ${keysOf('descriptor').join(', ')}`,
     ],
     [
       'key: a, decision_metadata: true',
@@ -256,7 +252,7 @@ describe('descriptors', () => {
     ],
     [
       'key: a, rate_limits: ',
-      '3:27: descriptors[0].rate_limits: "rate_limits" is empty; write 1 to 16 limits, or remove "rate_limits"',
+      '3:27: descriptors[0].rate_limits: "rate_limits" is empty; write a value after it, or remove the key',
     ],
     [
       'key: a, value_regex: [~]',
@@ -325,7 +321,7 @@ describe('rate_limit', () => {
     ],
     [
       '{ unlimited: true, token_bucket: {} }',
-      '4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule cannot have a bucket; remove ' +
+      '4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule cannot have "token_bucket"; remove ' +
         '"token_bucket" or "unlimited"',
     ],
     ['{ unlimited: 1 }', '4:28: descriptors[0].rate_limit.unlimited: "unlimited" is 1; write true or false'],
@@ -354,12 +350,13 @@ describe('token_bucket', () => {
     ],
     [
       'max_tokens: 0, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: a bucket must hold at least 1 token; to deny every request, write unit ` +
-        'and requests_per_unit: 0 instead of token_bucket',
+      `4:45: ${path}.max_tokens: "max_tokens" is 0; write a whole number from 1 to 4294967295, or write unit ` +
+        'and requests_per_unit: 0 instead of token_bucket to deny every request',
     ],
     [
       'max_tokens: -1, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: "max_tokens" is -1; write a whole number from 1 to 4294967295`,
+      `4:45: ${path}.max_tokens: "max_tokens" is -1; write a whole number from 1 to 4294967295, or write unit ` +
+        'and requests_per_unit: 0 instead of token_bucket to deny every request',
     ],
     [
       'max_tokens: 4294967296, fill_interval: 1s',
@@ -414,11 +411,11 @@ describe('token_bucket', () => {
 describe('warnings', () => {
   test('for empty keys of weir, at any position', () => {
     const places = [...NEVER_EMPTY].map((key) => {
-      const text = ROOT_KEYS.includes(key)
+      const text = keysOf('file').includes(key)
         ? `domain: d\n${key}:\n`
-        : NODE_KEYS.includes(key)
+        : keysOf('descriptor').includes(key)
           ? `domain: d\ndescriptors: [{ key: a, ${key}: }]\n`
-          : RATE_LIMIT_KEYS.includes(key)
+          : keysOf('rate_limit').includes(key)
             ? limit(`{ unit: day, requests_per_unit: 1, ${key}: }`)
             : `domain: d\ndescriptors: [{ key: a, rate_limits: [{ unit: day, requests_per_unit: 1, ${key}: }] }]\n`;
       return [key, warningsOf(text), errorsOf(text)];

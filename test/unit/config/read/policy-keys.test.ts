@@ -2,15 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { keysOf } from '../../../../src/config/read/policy-fields.js';
-import {
-  ALL_KEYS,
-  LIMIT_KEYS,
-  MISPLACED_KEYS,
-  NODE_KEYS,
-  RATE_LIMIT_KEYS,
-  ROOT_KEYS,
-  WEIR_KEYS,
-} from '../../../../src/config/read/policy-keys.js';
+import { ALL_KEYS, MISPLACED_KEYS, WEIR_KEYS } from '../../../../src/config/read/policy-keys.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
 
 const page = readFileSync(join(repositoryRoot, 'docs/policy/format.md'), 'utf8');
@@ -32,11 +24,14 @@ describe("the manual's table of policy keys", () => {
   });
 
   test.each([
-    ['file', ROOT_KEYS],
-    ['node', NODE_KEYS],
-    ['`rate_limit`', RATE_LIMIT_KEYS],
+    ['file', keysOf('file')],
+    ['node', keysOf('descriptor')],
+    ['`rate_limit`', keysOf('rate_limit')],
     // Items may have the keys of a `rate_limit`. The table lists only their additional keys.
-    ['item of `rate_limits`', LIMIT_KEYS.filter((key) => !RATE_LIMIT_KEYS.includes(key))],
+    [
+      'item of `rate_limits`',
+      keysOf('rate_limits_item').filter((key) => !keysOf('rate_limit').includes(key)),
+    ],
   ])('lists the keys of %s', (place, keys) => {
     expect(keysIn(place)).toEqual([...keys].sort());
   });

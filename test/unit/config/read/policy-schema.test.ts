@@ -2,11 +2,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
-import { keysOf as listedKeys, type MappingName } from '../../../../src/config/read/policy-fields.js';
+import type { MappingName } from '../../../../src/config/read/field.js';
 import {
+  keysOf as listedKeys,
   REQUEST_HEADER_FAMILIES,
   RESPONSE_HEADER_FAMILIES,
-} from '../../../../src/config/read/read-response.js';
+} from '../../../../src/config/read/policy-fields.js';
 import { MIN_SHARE, STORE_FAILURE_POLICIES } from '../../../../src/limiter/failure-policy.js';
 import { MAX_UINT32 } from '../../../../src/limiter/rate.js';
 import { WINDOW_UNITS } from '../../../../src/limiter/window-unit.js';

@@ -114,7 +114,7 @@ describe('an invalid limit', () => {
     [
       `${BUCKET}, algorithm: token_bucket`,
       'algorithm: "algorithm" cannot be combined with "token_bucket", which already sets the algorithm; ' +
-        'remove "algorithm"',
+        'keep one of the two',
     ],
     [
       `${BUCKET}, unit_multiplier: 2`,
@@ -212,7 +212,7 @@ describe('algorithm of the file', () => {
   test('keeps a calendar a window, which has no burst', () => {
     expect(shown('unit: day, requests_per_unit: 5, calendar: UTC', head)).toBe('window: 5 per day of UTC');
     expect(errorsOf('unit: day, requests_per_unit: 5, calendar: UTC, burst: 9', head)).toEqual([
-      'burst: "burst" is the capacity of a token bucket, which cannot have a calendar; remove "burst" or "calendar"',
+      'burst: "burst" cannot be combined with "calendar", which has no capacity; keep one of the two',
     ]);
   });
 

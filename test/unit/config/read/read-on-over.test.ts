@@ -29,8 +29,8 @@ describe('on_over', () => {
   });
 
   test.each([
-    ['', 'allow: "on_over" needs "allow: true"'],
-    ['allow: false', 'allow: "on_over" needs "allow: true"'],
+    ['', 'allow: "allow" is missing; write allow: true'],
+    ['allow: false', 'allow: "allow" is false, but a limit that denies has no request to mark'],
     ['allow: true, headers: []', 'headers: unknown key "headers"'],
     [
       'allow: true, request_headers: { a: b }',
@@ -86,7 +86,7 @@ describe('on_over', () => {
 
   test('is refused if it is empty, because the limit would deny', () => {
     expect(errorsOf(limit('on_over: ~'))).toEqual([
-      'rate_limit.on_over: "on_over" is empty; write { allow: true }, or remove "on_over"',
+      'rate_limit.on_over: "on_over" is empty; write a value after it, or remove the key',
     ]);
   });
 

@@ -27,8 +27,8 @@ describe('response_headers', () => {
     expect(ruleOf('response_headers: [x-ratelimit]')?.responseHeaders).toEqual({ ...NONE, xRateLimit: true });
     expect(ruleOf('name: n')?.responseHeaders).toBeUndefined();
     expect(errorsOf(limit('response_headers: [ratelimit, RateLimit]'))).toEqual([
-      'policy.yaml:4:80: descriptors[0].rate_limit.response_headers[1]: "RateLimit" is not a valid ' +
-        'header family; did you mean "ratelimit"?',
+      'policy.yaml:4:80: descriptors[0].rate_limit.response_headers[1]: "RateLimit" is not valid in ' +
+        '"response_headers"; did you mean "ratelimit"?',
     ]);
   });
 });
@@ -44,13 +44,12 @@ describe('request_headers', () => {
 
   test('has no retry-after for a request that goes upstream', () => {
     expect(errorsOf(limit('request_headers: [x-ratelimt, retry-after, x]'))).toEqual([
-      'policy.yaml:4:68: descriptors[0].rate_limit.request_headers[0]: "x-ratelimt" is not a valid ' +
-        'header family; did you mean "x-ratelimit"?',
-      'policy.yaml:4:80: descriptors[0].rate_limit.request_headers[1]: "retry-after" is a header for ' +
-        'denied callers, and denied requests do not reach the upstream; remove it here, and list it in ' +
-        '"response_headers"',
-      'policy.yaml:4:93: descriptors[0].rate_limit.request_headers[2]: "x" is not a valid header ' +
-        'family; write one of x-ratelimit, ratelimit-draft-03, ratelimit',
+      'policy.yaml:4:68: descriptors[0].rate_limit.request_headers[0]: "x-ratelimt" is not valid in ' +
+        '"request_headers"; did you mean "x-ratelimit"?',
+      'policy.yaml:4:80: descriptors[0].rate_limit.request_headers[1]: "retry-after" is not valid in ' +
+        '"request_headers"; write one of x-ratelimit, ratelimit-draft-03, ratelimit',
+      'policy.yaml:4:93: descriptors[0].rate_limit.request_headers[2]: "x" is not valid in ' +
+        '"request_headers"; write one of x-ratelimit, ratelimit-draft-03, ratelimit',
     ]);
   });
 });
@@ -79,11 +78,13 @@ describe('denied_response', () => {
   test.each([
     [
       'problem',
-      '2:18: denied_response: "denied_response" must be problem+json or a mapping, as in { body: "slow down" }',
+      '2:18: denied_response: "denied_response" must not be a single value; write problem+json, or a mapping, as in ' +
+        '{ body: "slow down" }',
     ],
     [
       '[a]',
-      '2:18: denied_response: "denied_response" must be problem+json or a mapping, as in { body: "slow down" }',
+      '2:18: denied_response: "denied_response" must not be a list; write problem+json, or a mapping, as in ' +
+        '{ body: "slow down" }',
     ],
     [
       '{}',

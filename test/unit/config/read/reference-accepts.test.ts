@@ -34,7 +34,7 @@ const ACCEPTED: readonly (readonly [what: string, text: string, warning: string 
     'policy.yaml:3:66: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is ignored, ' +
       'because the rule is unlimited; remove it',
   ],
-  ['unlimited with an invalid unit', limit('unlimited: true, unit: unknown'), '"unknown" is ignored'],
+  ['unlimited with an invalid unit', limit('unlimited: true, unit: unknown'), '"unit" is ignored'],
   ['unlimited that is false', limit('unlimited: no, unit: day, requests_per_unit: 1'), undefined],
   [
     'an unused name in replaces',
@@ -46,7 +46,7 @@ const ACCEPTED: readonly (readonly [what: string, text: string, warning: string 
   [
     'a valid key out of place',
     limit('unlimited: true, shadow_mode: true'),
-    '"shadow_mode" has no effect here; it belongs in an item of "descriptors", next to "rate_limit"',
+    '"shadow_mode" has no effect here; it belongs in an item of "descriptors"',
   ],
   [
     'anything in metadata out of place',

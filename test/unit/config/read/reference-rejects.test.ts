@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
-import { ALL_KEYS, NODE_KEYS, ROOT_KEYS } from '../../../../src/config/read/policy-keys.js';
+import { keysOf } from '../../../../src/config/read/policy-fields.js';
+import { ALL_KEYS } from '../../../../src/config/read/policy-keys.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { INVALID_FILES } from '../../../integration/reference/cases/invalid-files.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
@@ -94,17 +95,18 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an unknown key at the top',
     'domain: shop\nlimits: []\n',
-    `2:1: limits: unknown key "limits"; the keys allowed here are ${ROOT_KEYS.join(', ')}`,
+    `2:1: limits: unknown key "limits"; the keys allowed here are ${keysOf('file').join(', ')}`,
   ],
   [
     'a key that is a number',
     'domain: shop\n0.5: x\n',
-    `2:1: [1]: unknown key (not shown, because it may be a secret); the keys allowed here are ${ROOT_KEYS.join(', ')}`,
+    '2:1: [1]: unknown key (not shown, because it may be a secret); the keys allowed here are ' +
+      keysOf('file').join(', '),
   ],
   [
     'a key that is a boolean',
     node('key: a, yes: x'),
-    `3:13: descriptors[0].yes: unknown key "yes"; the keys allowed here are ${NODE_KEYS.join(', ')}`,
+    `3:13: descriptors[0].yes: unknown key "yes"; the keys allowed here are ${keysOf('descriptor').join(', ')}`,
   ],
   [
     'a list of strings',
@@ -130,12 +132,12 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     'a rate_limit that is a text',
     node('key: a, rate_limit: 5/s'),
     '3:25: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a single value; write it as { ' +
-      'unit: minute, requests_per_unit: 10 }',
+      'unit: minute, requests_per_unit: 10 }, and several limits as "rate_limits"',
   ],
   [
     'an empty replaces',
     limit('unlimited: true, replaces: [{ name: }]'),
-    '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no "name"; write ' +
+    '4:53: descriptors[0].rate_limit.replaces[0].name: "name" is missing; write ' +
       'the name of the rule to replace, or remove the item',
   ],
   [
@@ -152,7 +154,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'unlimited with a unit',
     limit('unlimited: true, unit: DAY'),
-    '4:40: descriptors[0].rate_limit.unit: an unlimited rule cannot have a unit; remove "unit" or "unlimited"',
+    '4:40: descriptors[0].rate_limit.unit: an unlimited rule cannot have "unit"; remove "unit" or "unlimited"',
   ],
   [
     'share_threshold without a pattern',

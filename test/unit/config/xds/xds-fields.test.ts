@@ -5,11 +5,8 @@ import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { assetPath } from '../../../../src/assets.js';
 import { readDocuments } from '../../../../src/config/files/load-policies.js';
-import {
-  type FieldForm,
-  type MappingName,
-  POLICY_FIELDS,
-} from '../../../../src/config/read/policy-fields.js';
+import type { Field, MappingName } from '../../../../src/config/read/field.js';
+import { POLICY_FIELDS } from '../../../../src/config/read/policy-fields.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
 import { readUpdate } from '../../../../src/config/xds/load-update.js';
 import {
@@ -85,38 +82,34 @@ const REFERENCE: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   RateLimitReplace: { name: 1 },
 };
 
-/** Returns the field type of a form: `label type typeName`, and ` with presence`. */
-function wireForm(form: FieldForm): string {
-  const bare = (name: string): string => MESSAGES[name as keyof typeof MESSAGES];
-  if (typeof form === 'object') {
-    return 'mapping' in form
-      ? `OPTIONAL MESSAGE ${bare(form.mapping)}`
-      : `REPEATED MESSAGE ${bare(form.list)}`;
-  }
-  return {
+/** Returns the field type of a key: `label type typeName`, and ` with presence`. */
+function wireForm(field: Field): string {
+  const message = (name: MappingName): string => MESSAGES[name as keyof typeof MESSAGES];
+  if (field.kind === 'mapping') return `OPTIONAL MESSAGE ${message(field.of)}`;
+  if (field.kind === 'list') return `REPEATED MESSAGE ${message(field.of)}`;
+  if (field.xds === 'wrapped') return 'OPTIONAL MESSAGE google.protobuf.UInt32Value';
+  if (field.xds === 'preset') return 'OPTIONAL MESSAGE DeniedResponse';
+  const form = {
     text: 'OPTIONAL STRING',
-    kept_text: 'OPTIONAL STRING',
+    name: 'OPTIONAL STRING',
+    word: 'OPTIONAL STRING',
+    word_or_mapping: 'OPTIONAL STRING',
     unit: 'OPTIONAL ENUM RateLimitUnit',
     flag: 'OPTIONAL BOOL',
-    optional_flag: 'OPTIONAL BOOL with presence',
     count: 'OPTIONAL UINT32',
-    kept_count: 'OPTIONAL UINT32',
-    optional_count: 'OPTIONAL UINT32 with presence',
-    wrapped_count: 'OPTIONAL MESSAGE google.protobuf.UInt32Value',
-    percent: 'OPTIONAL DOUBLE with presence',
+    number: 'OPTIONAL DOUBLE with presence',
     texts: 'REPEATED STRING',
-    families: 'REPEATED STRING',
+    words: 'REPEATED STRING',
     duration: 'OPTIONAL MESSAGE google.protobuf.Duration',
     time: 'OPTIONAL MESSAGE google.protobuf.Timestamp',
     metadata: 'OPTIONAL MESSAGE google.protobuf.Struct',
     key_table: 'OPTIONAL MESSAGE KeyTable',
-    phase: 'OPTIONAL STRING',
-    store_failure: 'OPTIONAL STRING',
-    denied_response: 'OPTIONAL MESSAGE DeniedResponse',
     // The name that protobufjs gives to the entries of a map.
-    header_values: 'REPEATED MESSAGE Request_headers',
-    file_only: '',
-  }[form];
+    headers: 'REPEATED MESSAGE Request_headers',
+    plan_values: '',
+    any: '',
+  }[field.kind];
+  return field.xds === 'optional' ? `${form} with presence` : form;
 }
 
 function protoForm(field: ProtoField): string {
@@ -139,12 +132,15 @@ describe('the messages', () => {
         .filter((name) => MESSAGES[name as keyof typeof MESSAGES] === message)
         .flatMap((name) => Object.entries(fieldsOf(name)));
       const expected = new Map(
-        keys.flatMap(([key, form]): readonly (readonly [string, string])[] => {
-          if (form === 'file_only') return [];
-          const schedule = [`${key}_schedule`, 'OPTIONAL MESSAGE PhaseSchedule'] as const;
-          const share = [`${key}_share`, 'OPTIONAL MESSAGE LocalShare'] as const;
-          const other = form === 'phase' ? [schedule] : form === 'store_failure' ? [share] : [];
-          return [[key, wireForm(form)], ...other];
+        keys.flatMap(([key, field]): readonly (readonly [string, string])[] => {
+          const { xds } = field;
+          if (xds === 'file_only') return [];
+          if (field.kind !== 'word_or_mapping' || typeof xds !== 'object') return [[key, wireForm(field)]];
+          const other = MESSAGES[field.of as keyof typeof MESSAGES];
+          return [
+            [key, wireForm(field)],
+            [xds.mappingIn, `OPTIONAL MESSAGE ${other}`],
+          ];
         }),
       );
       const found = protoFields(message).filter(({ name }) => OTHERS[message]?.includes(name) !== true);
@@ -166,8 +162,8 @@ describe('the messages', () => {
 
   test('has no field for the name of a file', () => {
     const fileOnly = mappings.flatMap((name) =>
-      Object.entries(fieldsOf(name)).flatMap(([key, form]) =>
-        form === 'file_only' ? [`${name}.${key}`] : [],
+      Object.entries(fieldsOf(name)).flatMap(([key, { xds }]) =>
+        xds === 'file_only' ? [`${name}.${key}`] : [],
       ),
     );
     const others = fileOnly.filter((name) => !/^plan(?:s|_value)\./.test(name));
@@ -299,8 +295,8 @@ describe('a resource and a file', () => {
       resourceOf(parse(`domain: d\n${policy}`), (mapping, key) => met.add(`${mapping}.${key}`));
     }
     const sent = mappings.flatMap((name) =>
-      Object.entries(fieldsOf(name)).flatMap(([key, form]) =>
-        form === 'file_only' ? [] : [`${name}.${key}`],
+      Object.entries(fieldsOf(name)).flatMap(([key, { xds }]) =>
+        xds === 'file_only' ? [] : [`${name}.${key}`],
       ),
     );
     expect(sent.filter((key) => !met.has(key))).toEqual([]);

@@ -199,7 +199,7 @@ describe('errors', () => {
     ],
     [
       'key: k, value_cidr: ""',
-      '3:25: descriptors[0].value_cidr: "value_cidr" is empty; write what the value must match, or remove "value_cidr"',
+      '3:25: descriptors[0].value_cidr: "value_cidr" is empty; write a value after it, or remove the key',
     ],
     [
       'key: k, value_cidr: { a: b }',
@@ -207,12 +207,12 @@ describe('errors', () => {
     ],
     [
       'key: k, value: x, value_cidr: 10.0.0.0/8',
-      '3:35: descriptors[0].value_cidr: "value_cidr" cannot be combined with "value"; remove one of the two',
+      '3:35: descriptors[0].value_cidr: "value_cidr" cannot be combined with "value"; keep one of the two',
     ],
     [
       'key: k, value_cidr: 10.0.0.0/8, value_regex: x',
-      '3:50: descriptors[0].value_regex: "value_regex" and "value_cidr" cannot be combined in one ' +
-        'descriptor; write two descriptors',
+      '3:50: descriptors[0].value_regex: "value_regex" cannot be combined with "value_cidr"; ' +
+        'write two descriptors',
     ],
     [
       'key: k, value_regex: "a("',

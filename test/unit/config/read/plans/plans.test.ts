@@ -292,7 +292,7 @@ describe('a value', () => {
     ['many', 'plans.define.gold.burst: "burst" is "many"; write a whole number from 0 to 4294967295'],
     ['"9"', 'plans.define.gold.burst: "burst" is the string "9"'],
     ['[9]', 'plans.define.gold.burst: "burst" is a list; write a whole number'],
-    ['0', 'plans.define.gold.burst: a bucket must hold at least 1 token'],
+    ['0', 'plans.define.gold.burst: "max_tokens" is 0'],
     ['9, blocked: maybe', 'plans.define.gold.blocked: "blocked" is "maybe"; write true or false'],
     ['9, phase: actve', '"actve" is not one of monitoring, grace_period, active; did you mean "active"?'],
   ])('of %s in "define" is one error', (written, message) => {
@@ -300,7 +300,7 @@ describe('a value', () => {
     expect(problemsOf(policy)).toEqual([expect.stringContaining(message)]);
     // The plan of customers without a row describes the limit.
     const [first = ''] = problemsOf(policy.replace('default: free', 'default: gold'));
-    expect(first).toContain(message.replace(/^plans.*burst: a bucket/, 'a bucket'));
+    expect(first).toContain(message.replace(/^plans.*burst: "max_tokens"/, '"max_tokens"'));
   });
 
   test('needs no valid number in a row that blocks its customer, or frees it', () => {
@@ -499,7 +499,7 @@ describe('an invalid policy with plans', () => {
       PLANS.replace('gold: { burst', 'gold: { brust'),
       'no limit uses the value "brust"; did you mean "burst"?',
     ],
-    [PLANS.replace('burst: 9', 'burst: 0'), 'plans.define.gold.burst: a bucket must hold at least 1 token'],
+    [PLANS.replace('burst: 9', 'burst: 0'), 'plans.define.gold.burst: "max_tokens" is 0'],
     [PLANS.replace('by: tenant', 'by: user'), 'no descriptor from the top to here has the key "user"'],
     [PLANS.replace('by: tenant', 'by: api_key'), 'the values of "api_key" are secrets'],
     [PLANS.replace('blocked: true', 'blocked: true, unlimited: yes'), 'both "unlimited" and "blocked"'],
@@ -594,7 +594,7 @@ describe('a row that is invalid', () => {
       'tenant,burst\nok,1\nacme,-5',
       'rows.csv:3:6: burst: "burst" is -5; write a whole number from 0 to 4294967295',
     ],
-    ['tenant,burst\nok,1\nacme,0', 'rows.csv:3:6: burst: a bucket must hold at least 1 token'],
+    ['tenant,burst\nok,1\nacme,0', 'rows.csv:3:6: burst: "max_tokens" is 0'],
     ['tenant,burst\nok,1\nacme,1000.5', 'rows.csv:3:6: burst: "burst" is 1000.5; write a whole number'],
     ['tenant;burst\nok;1\nacme;1000,0', 'rows.csv:3:6: burst: "burst" is "1000,0"; write a whole number'],
     ...['010', '0x10', '1_000', '1.000'].map((text) => [

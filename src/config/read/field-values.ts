@@ -1,0 +1,242 @@
+import { nearest } from '../../nearest-name.js';
+import { shownStart } from '../../runtime/shown-address.js';
+import { type FieldReader, kindName, type Located } from '../yaml/field-reader.js';
+import { parseRfc3339 } from '../yaml/rfc3339.js';
+import type { YamlValue } from '../yaml/yaml-document.js';
+import type {
+  Constraint,
+  Field,
+  Fields,
+  ListKind,
+  MappingName,
+  TextsKind,
+  WordOrMappingKind,
+} from './field.js';
+import { CONSTRAINTS, keysOf, POLICY_FIELDS } from './policy-fields.js';
+import { MISPLACED_KEYS, REFUSED_KEYS } from './policy-keys.js';
+import { type Metadata, readMetadata } from './read-metadata.js';
+import { readScalar, type ScalarKind, type ScalarValue } from './scalar-kinds.js';
+
+/*
+ * Reads the values of a mapping as policy-fields.ts describes them. Reports everything that the description says about
+ * the values: kinds, bounds, words, missing keys, and keys that cannot be combined.
+ */
+
+/** The value of a kind. Mappings have readers, because each is read where its meaning is known. */
+type KindValue<Kind> = Kind extends ScalarKind
+  ? ScalarValue<Kind>
+  : Kind extends { readonly kind: 'name' }
+    ? string
+    : Kind extends { readonly kind: 'time' }
+      ? number
+      : Kind extends { readonly kind: 'texts' | 'words' }
+        ? readonly Located<string>[]
+        : Kind extends { readonly kind: 'list' | 'headers' }
+          ? readonly FieldReader[]
+          : Kind extends WordOrMappingKind<infer Word>
+            ? Word | FieldReader
+            : Kind extends { readonly kind: 'metadata' }
+              ? Metadata
+              : FieldReader;
+
+/** The value of a field: never undefined if it has a default of its own. */
+export type FieldValue<One> = One extends { readonly default: unknown }
+  ? One extends { readonly inherits: true }
+    ? KindValue<One> | undefined
+    : KindValue<One>
+  : KindValue<One> | undefined;
+
+/** The values of a mapping, by key. A value with an error is absent, or has its default. */
+export type FieldValues<Of extends Fields> = { readonly [Key in keyof Of]: FieldValue<Of[Key]> };
+
+/** Reads the values of some keys of a mapping. The caller checks the other keys. */
+export function readFields<const Of extends Fields>(
+  reader: FieldReader,
+  fields: Of,
+  constraints: readonly Constraint[] = [],
+): FieldValues<Of> {
+  const values = Object.entries(fields).map(([key, field]) => [key, readField(reader, key, field)]);
+  for (const constraint of constraints) check(reader, constraint);
+  return Object.fromEntries(values) as FieldValues<Of>;
+}
+
+function readField(reader: FieldReader, key: string, field: Field): unknown {
+  const found = reader.field(key);
+  if (found !== undefined) {
+    const value = readKind(reader, key, field, found.value);
+    if (value === '' && field.required !== undefined && field.mayBeEmpty !== true)
+      missing(reader, key, field);
+    if (value !== undefined) return value;
+  } else if (field.required !== undefined) missing(reader, key, field);
+  else if (field.empty === 'error' && reader.has(key)) {
+    reader.error(key, `"${key}" is empty; write a value after it, or remove the key`);
+  }
+  return field.inherits === true ? undefined : defaultOf(field);
+}
+
+/** Reports a missing key: at the key, which may be an empty text, or at the mapping. */
+function missing(reader: FieldReader, key: string, { kind, mayBeEmpty, required }: Field): void {
+  const message = `"${key}" is missing; ${required}`;
+  const atKey = ['text', 'name', 'texts', 'flag'].includes(kind) && mayBeEmpty !== true;
+  if (atKey) reader.error(key, message);
+  else reader.problems.error(reader.map.at, reader.path, message);
+}
+
+/** Defaults as they are written, with their values. */
+function defaultOf(field: Field): unknown {
+  if (field.kind !== 'duration' || typeof field.default !== 'string') return field.default;
+  const read = readScalar(field, { text: field.default, plain: true }, '');
+  return read.problem === undefined ? read.value : undefined;
+}
+
+function readKind(reader: FieldReader, key: string, field: Field, value: YamlValue): unknown {
+  switch (field.kind) {
+    case 'name':
+      return reader.name(key, field.instead);
+    case 'time':
+      return readTime(reader, key);
+    case 'texts':
+      return readTexts(reader, key, field, value);
+    case 'words':
+      return readWords(reader, key, field.words, field.items);
+    case 'mapping':
+    case 'key_table':
+    case 'plan_values':
+      return reader.mapping(key, field.instead);
+    case 'list':
+      return readList(reader, key, field, value);
+    case 'headers':
+      return reader.mappings(key, 'mappings of a header to its value');
+    case 'word_or_mapping':
+      return readWordOrMapping(reader, key, field, value);
+    case 'metadata':
+      return readMetadata(reader);
+    case 'any':
+      return undefined;
+    default:
+      return reader.scalar(key, field);
+  }
+}
+
+/** Reads a time of RFC 3339 as microseconds since the epoch. */
+function readTime(reader: FieldReader, key: string): number | undefined {
+  const text = reader.text(key);
+  if (text === undefined) return undefined;
+  const micros = parseRfc3339(text);
+  if (micros !== undefined) return micros;
+  // A date without a time most likely means midnight. Other mistakes in a time are not guessed.
+  const day = `${text}T00:00:00Z`;
+  const isDay = parseRfc3339(day) !== undefined;
+  const remedy = isDay ? `write ${day}` : 'write a day and a time, such as 2030-01-31T12:00:00Z';
+  reader.error(key, `"${shownStart(text)}" is not an RFC 3339 time; ${remedy}`);
+  return undefined;
+}
+
+/** Reads a list of texts, or one text. Texts that are listed twice are errors. */
+function readTexts(
+  reader: FieldReader,
+  key: string,
+  { items, single }: TextsKind,
+  value: YamlValue,
+): readonly Located<string>[] {
+  if (single === true && value.kind === 'scalar') {
+    if (value.text !== '') return [{ value: value.text, at: value.at, path: reader.pathOf(key) }];
+    reader.error(key, `"${key}" is empty; write a value after it, or remove the key`);
+    return [];
+  }
+  if (value.kind === 'list' && value.items.length === 0) {
+    reader.error(key, `the list "${key}" is empty; add an item, or remove the list`);
+  }
+  if (single === true && value.kind === 'map') {
+    reader.error(key, `"${key}" must be a string or a list of strings, not a mapping`);
+    return [];
+  }
+  const texts = reader.texts(key, items);
+  const known = new Set<string>();
+  return texts.filter(({ value: text, at, path }) => {
+    if (known.has(text)) {
+      reader.problems.error(at, path, `"${shownStart(text)}" is listed twice in "${key}"; remove one`);
+      return false;
+    }
+    known.add(text);
+    return true;
+  });
+}
+
+function readWords(
+  reader: FieldReader,
+  key: string,
+  words: readonly string[],
+  items: string,
+): readonly Located<string>[] {
+  const found = reader.texts(key, items);
+  for (const { value, at, path } of found) {
+    if (words.includes(value)) continue;
+    const near = nearest(value, words);
+    const remedy = near === undefined ? `write one of ${words.join(', ')}` : `did you mean "${near}"?`;
+    reader.problems.error(at, path, `"${shownStart(value)}" is not valid in "${key}"; ${remedy}`);
+  }
+  return found;
+}
+
+function readList(
+  reader: FieldReader,
+  key: string,
+  { items, first, min = 0, max = Number.POSITIVE_INFINITY }: ListKind,
+  value: YamlValue,
+): readonly FieldReader[] {
+  const count = value.kind === 'list' ? value.items.length : min;
+  if (count === 0 && min > 0) {
+    reader.error(key, `the list "${key}" is empty; add an item, or remove the list`);
+  } else if (count < min || count > max) {
+    reader.error(key, `"${key}" has ${count} items; write ${min} to ${max} items`);
+  }
+  return reader.mappings(key, items, first);
+}
+
+function readWordOrMapping(
+  reader: FieldReader,
+  key: string,
+  { words, other, meaning }: WordOrMappingKind,
+  value: YamlValue,
+): string | FieldReader | undefined {
+  if (value.kind === 'map') return reader.mapping(key);
+  if (value.kind === 'scalar' && (words.length > 1 || words.includes(value.text))) {
+    return reader.choice(key, words, meaning);
+  }
+  const choices = words.length === 1 ? words[0] : `one of ${words.join(', ')}`;
+  reader.error(key, `"${key}" must not be a ${kindName(value)}; write ${choices}, or ${other}`);
+  return undefined;
+}
+
+/** Reports keys that cannot be combined. */
+function check(reader: FieldReader, { key, is, excludes = [], bySchema }: Constraint): void {
+  const value = reader.field(key)?.value;
+  if (bySchema === true || value === undefined) return;
+  if (is !== undefined && !(value.kind === 'scalar' && value.text === String(is))) return;
+  const name = is === undefined ? `"${key}"` : `${key}: ${is}`;
+  const others = Array.isArray(excludes) ? excludes.map((other) => [other, '']) : Object.entries(excludes);
+  for (const [other, why] of others) {
+    if (reader.field(other) === undefined) continue;
+    const remedy = why.includes(';') ? '' : '; keep one of the two';
+    reader.error(other, `"${other}" cannot be combined with ${name}${why}${remedy}`);
+  }
+}
+
+/** Reads all values of a mapping, and reports unknown keys. */
+export function readMapping<Name extends MappingName>(
+  reader: FieldReader,
+  name: Name,
+): FieldValues<(typeof POLICY_FIELDS)[Name]> {
+  expectKeysOf(reader, name);
+  return readFields(reader, POLICY_FIELDS[name], CONSTRAINTS[name]);
+}
+
+/** Mappings of envoyproxy/ratelimit, which ignores misplaced keys in them. */
+const REFERENCE_MAPPINGS: readonly MappingName[] = ['file', 'descriptor', 'rate_limit', 'replaced_rule'];
+
+/** Reports keys that a mapping does not have. */
+export function expectKeysOf(reader: FieldReader, name: MappingName): void {
+  const elsewhere = REFERENCE_MAPPINGS.includes(name) ? MISPLACED_KEYS : undefined;
+  reader.expectKeys(keysOf(name), elsewhere, REFUSED_KEYS[name]);
+}
