@@ -19,7 +19,7 @@ import { MAX_REPLY_MIB } from '../../src/config/sources/redis-rows.js';
 import { MAX_RULES_AT_ONCE } from '../../src/config/threads/render-config.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../src/config/xds/envelope.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
-import { MAX_FILE_BYTES, MAX_MARKS } from '../../src/config/yaml/yaml-bounds.js';
+import { MAX_FILE_BYTES } from '../../src/config/yaml/yaml-bounds.js';
 import { MAX_AUXILIARY_BYTES } from '../../src/grpc/auxiliary-method.js';
 import { MAX_ANSWERED_CALLS } from '../../src/grpc/h2-transport/answered-calls.js';
 import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_AUXILIARY_CALLS } from '../../src/grpc/h2-transport/call-context.js';
@@ -206,5 +206,4 @@ export const BOUNDS = `
 | characters of a customer in a table of plans | ${String(MAX_KEY_UNITS)} | the row is invalid |
 | size of a certificate or key that weir reloads; size of a login file | ${size(MAX_TLS_FILE_BYTES)}; ${size(MAX_LOGIN_FILE_BYTES)} | ${FILE_REJECTED} |
 | size of any other file that a setting or option specifies (a regular file, not a pipe or device) | ${size(MAX_NAMED_FILE_BYTES)} | ${FILE_REJECTED} |
-| brackets, commas, colons, dashes and line breaks in a policy file that has anchors, tags, escapes or multi-line strings | ${count(MAX_MARKS)} | the file is invalid |
 `.trim();

@@ -2,8 +2,12 @@ import { readConfigFile } from '../../config/files/policy-paths.js';
 import { type Manifest, manifestsOf, textAt } from '../../config/manifests/manifest.js';
 import { keysOf } from '../../config/read/policy-fields.js';
 import { formatProblem, ProblemList } from '../../config/yaml/config-problem.js';
-import { type YamlMap, type YamlValue, yamlText } from '../../config/yaml/yaml-document.js';
-import { parseYamlDocuments } from '../../config/yaml/yaml-part.js';
+import {
+  parseYamlDocuments,
+  type YamlMap,
+  type YamlValue,
+  yamlText,
+} from '../../config/yaml/yaml-document.js';
 
 /** An input file of an installation. */
 export interface Input {

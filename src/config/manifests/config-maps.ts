@@ -2,9 +2,14 @@ import { basename, join } from 'node:path';
 import { nearest } from '../../nearest-name.js';
 import { planFile } from '../read/plans/read-plans.js';
 import { type OpenedSource, openPart, unopened } from '../read/policy-source.js';
-import { ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
-import { joinPath, type YamlValue, yamlText } from '../yaml/yaml-document.js';
-import { parseYamlDocuments, scalarPart } from '../yaml/yaml-part.js';
+import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
+import {
+  joinPath,
+  parseYamlDocuments,
+  type YamlScalar,
+  type YamlValue,
+  yamlText,
+} from '../yaml/yaml-document.js';
 import { entriesAt, type Manifest, manifestsOf, textAt, valueAt } from './manifest.js';
 
 /** A part of a file that is a policy. */
@@ -93,10 +98,27 @@ function openKey(
   problems: ProblemList,
 ): OpenedSource | undefined {
   if (value.kind !== 'scalar') return undefined;
-  const opened = openPart(scalarPart(value, lines), problems);
+  const opened = openPart(value.text, placesIn(value, lines), problems);
   // Report unreadable text as an error if it is meant to be a policy, instead of skipping it.
   const isMeant = /\.ya?ml$/.test(key) || /^\s*(?:domain|descriptors)\s*:/m.test(value.text);
   return opened.source !== undefined || (isMeant && !opened.isNotPolicy) ? opened : undefined;
+}
+
+/**
+ * Returns a function that converts positions in a scalar's text to positions in the file, which consists of `lines`.
+ * If the file does not have the text line by line, as with quotes, all positions are that of the scalar.
+ */
+function placesIn({ text, plain, at }: YamlScalar, lines: readonly string[]): (at: Position) => Position {
+  const own = text.split('\n');
+  const written = (line: number): string => lines[at.line + line]?.replace(/\r$/, '') ?? '';
+  const isLiteral = own.every(
+    (line, i) =>
+      line === '' || (written(i).endsWith(line) && written(i).slice(0, -line.length).trim() === ''),
+  );
+  if (!isLiteral || plain) return () => at;
+  const sample = own.findIndex((line) => line !== '');
+  const indent = written(sample).length - (own[sample]?.length ?? 0);
+  return ({ line, column }) => (line === 0 ? at : { line: at.line + line, column: indent + column });
 }
 
 function planFiles(opened: OpenedSource | undefined): readonly string[] {

@@ -1,9 +1,8 @@
 import { nearest } from '../../nearest-name.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import { FieldReader, kindName } from '../yaml/field-reader.js';
-import { VARIABLE } from '../yaml/syntax-sentences.js';
-import { parseYaml, type YamlValue } from '../yaml/yaml-document.js';
-import { parseYamlPart, type YamlPart } from '../yaml/yaml-part.js';
+import { VARIABLE } from '../yaml/syntax-problem.js';
+import { parseYaml, parseYamlText, type YamlValue } from '../yaml/yaml-document.js';
 import { foreignDocument } from './foreign-document.js';
 import { keysOf } from './policy-fields.js';
 import { MISPLACED_KEYS } from './policy-keys.js';
@@ -38,9 +37,16 @@ export function openFile(file: string, bytes: Uint8Array): OpenedSource {
   return openValue(parseYaml(bytes, problems, { showKey }), problems);
 }
 
-/** Opens a policy that is a text in another document, such as a ConfigMap. */
-export function openPart(part: YamlPart, problems: ProblemList): OpenedSource {
-  return openValue(parseYamlPart(part, problems, { showKey }), problems);
+/**
+ * Opens a policy that is a text in another document, such as a ConfigMap. `placeOf` returns the position in the file of
+ * a position in the text.
+ */
+export function openPart(
+  text: string,
+  placeOf: (at: Position) => Position,
+  problems: ProblemList,
+): OpenedSource {
+  return openValue(parseYamlText(text, problems, { showKey, placeOf }), problems);
 }
 
 /** Opens a document that was parsed elsewhere, such as an xDS resource. `problems` has its name. */

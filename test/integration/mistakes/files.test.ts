@@ -26,7 +26,7 @@ ok: 1 file, '\${DOMAIN}' (1 rule)
   {
     what: 'a variable of a shell in a limit',
     policy: `${CUSTOMER}${LIMIT.replace('10', `\${LIMIT}`)}`,
-    prints: `shop.yaml:4:52: this is not valid YAML: "\${" begins a variable, and weir does not substitute variables; run the file through envsubst first, and load the result
+    prints: `shop.yaml:4:52: "\${" begins a variable, and weir does not substitute variables; run the file through envsubst first, and load the result
 1 error
 `,
   },
