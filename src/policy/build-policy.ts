@@ -1,7 +1,7 @@
+import { runToCompletion } from '../runtime/turns.js';
 import { CompiledPolicy } from './compiled-policy.js';
 import { type DeriveStep, RuleStep, TableStep } from './derive/derive.js';
 import type { DeriveCondition } from './derive/derive-rule.js';
-import type { Level } from './level.js';
 import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
 import { PathPattern } from './paths/path-pattern.js';
 import type { PlanTable } from './plans/plan-table.js';
@@ -12,22 +12,26 @@ import { namedRule, type Rule, type RuleSpec } from './rule.js';
 import { SharedParts } from './shared-parts.js';
 import {
   type ConditionSpec,
-  type DeriveRuleSpec,
   type DomainHead,
   type DomainSpec,
   inFileOrder,
   type NodeFields,
-  type NodeSpec,
-  type RuleStepSpec,
+  type StepSpec,
   secretSources,
-  type TableSpec,
 } from './spec.js';
 
-/**
- * Builds the tree of a domain from a specification in small parts, so that decisions can run in between. A part takes
- * some microseconds. Longer work (see {@link Level}) is done when it is first needed, or adopted from another thread
- * that has done it.
- */
+/** Number of rules of `derive` that are compiled at once. */
+const RULES_AT_ONCE = 16;
+
+/** A node of a specification, to be added to a tree in file order. */
+export interface PlacedNode {
+  /** Number of the parent, counted from 0 in file order; -1 for the root, which comes first. */
+  readonly parent: number;
+  readonly fields: NodeFields;
+  readonly rules: readonly RuleSpec[];
+}
+
+/** Builds the tree of a domain node by node, so that decisions can run in between. A node takes some microseconds. */
 export class TreeBuilder {
   private readonly head: DomainHead;
   private readonly secretKeys: ReadonlySet<string>;
@@ -38,53 +42,38 @@ export class TreeBuilder {
   private readonly rules: Rule[] = [];
   private readonly keys = new Set<string>();
   private readonly shared = new SharedParts();
-  private table = new Map<string, string>();
-  private ruleStep: RuleStep | undefined;
-  private plans: PlanTable | undefined;
-  private denial = new PossibleDenial(undefined);
+  private readonly plans: PlanTable | undefined;
+  private readonly denial: PossibleDenial;
 
   /** `secretKeys`: the entry keys with secret values, including those of other domains, which affect names. */
-  constructor(head: DomainHead, secretKeys: ReadonlySet<string>) {
+  constructor(head: DomainHead, plans: PlanTable | undefined, secretKeys: ReadonlySet<string>) {
     this.head = head;
+    this.plans = plans;
+    this.denial = new PossibleDenial(plans);
     this.secretKeys = secretKeys;
   }
 
-  /** Sets the rows of `plans`, before the first node is added. */
-  setPlans(plans: PlanTable): void {
-    this.plans = plans;
-    this.denial = new PossibleDenial(plans);
-  }
-
-  /** Starts a table of `derive`; {@link addKeys} fills it. */
-  addTable({ entry, source }: Omit<TableSpec, 'table'>): void {
-    this.table = new Map();
-    this.steps.push(new TableStep(entry, source, this.table));
-  }
-
-  /** Adds API keys, as digest and tenant, to the last table. */
-  addKeys(pairs: Iterable<readonly [string, string]>): void {
-    for (const [digest, tenant] of pairs) this.table.set(digest, tenant);
-  }
-
-  /** Starts rules of `derive`; {@link addDeriveRule} adds them. */
-  addRuleStep({ entry, sources }: Omit<RuleStepSpec, 'rules'>): void {
-    this.ruleStep = new RuleStep(entry, sources);
-    this.steps.push(this.ruleStep);
-  }
-
   /**
-   * Adds a rule to the last {@link addRuleStep}. Braces in its patterns expand to many, which may take 1 ms. Throws an
-   * Error for an invalid pattern.
+   * Adds the items of `derive`, and yields after every few rules: braces in a pattern expand to many patterns, which
+   * may take 1 ms. Throws an Error for an invalid pattern.
    */
-  addDeriveRule({ conditions, value }: DeriveRuleSpec): void {
-    this.ruleStep?.add({ conditions: conditions.map(conditionOf), value });
+  *addSteps(steps: readonly StepSpec[]): Generator<void, void> {
+    for (const step of steps) {
+      if (step.kind === 'table') {
+        this.steps.push(new TableStep(step.entry, step.source, step.table));
+        continue;
+      }
+      const ruleStep = new RuleStep(step.entry, step.sources);
+      this.steps.push(ruleStep);
+      for (const [i, { conditions, value }] of step.rules.entries()) {
+        if (i % RULES_AT_ONCE === RULES_AT_ONCE - 1) yield;
+        ruleStep.add({ conditions: conditions.map(conditionOf), value });
+      }
+    }
   }
 
-  /**
-   * Adds the next node in file order. `parent` is the number of its parent, counted from 0 in the order of addition; -1
-   * for the root, which comes first. Throws an Error unless the parent is the last node or one of its ancestors.
-   */
-  addNode(parent: number, given: NodeFields, ruleSpecs: readonly RuleSpec[]): void {
+  /** Adds the next node in file order. Throws an Error unless its parent is the last node or one of its ancestors. */
+  addNode({ parent, fields: given, rules: ruleSpecs }: PlacedNode): void {
     const { shared, secretKeys } = this;
     const above = this.nodes[parent];
     const fields: NodeFields = {
@@ -105,11 +94,6 @@ export class TreeBuilder {
     this.nodes.push(node);
     this.denial.add(node);
     for (const rule of rules) this.rules.push(rule);
-  }
-
-  /** Returns the nodes with one key below the `parent`-th node, after they were added. */
-  levelBelow(parent: number, key: string): Level<PolicyNode> | undefined {
-    return this.nodes[parent]?.levels.get(key);
   }
 
   /** Returns the policy, after everything was added. Throws an Error without a node. */
@@ -159,43 +143,17 @@ export class TreeBuilder {
   }
 }
 
-/** Runs a {@link TreeBuilder} to its end. By default, `secretKeys` are those of the domain alone. */
+/** Builds the tree of a domain at once. By default, `secretKeys` are those of the domain alone. */
 export function buildPolicy(
-  spec: DomainSpec,
-  secretKeys: ReadonlySet<string> = secretSources(spec.steps),
+  { steps, root, plans, ...head }: DomainSpec,
+  secretKeys: ReadonlySet<string> = secretSources(steps),
 ): CompiledPolicy {
-  const { steps, root, plans, ...head } = spec;
-  const builder = new TreeBuilder(head, secretKeys);
-  if (plans !== undefined) builder.setPlans(plans);
-  for (const step of steps) {
-    if (step.kind === 'table') {
-      builder.addTable(step);
-      builder.addKeys(step.table);
-    } else {
-      builder.addRuleStep(step);
-      for (const rule of step.rules) builder.addDeriveRule(rule);
-    }
-  }
+  const builder = new TreeBuilder(head, plans, secretKeys);
+  runToCompletion(builder.addSteps(steps));
   for (const { node, parent } of inFileOrder(root, ({ children }) => children)) {
-    builder.addNode(parent, node.fields, node.rules);
+    builder.addNode({ parent, fields: node.fields, rules: node.rules });
   }
   return builder.finish();
-}
-
-/** Options of nodes that are only used to prepare their values. */
-const DETACHED = { parent: undefined, rules: [], isSecret: false } as const;
-const NO_LEVELS: ReadonlyMap<string, Level<PolicyNode>> = new Map();
-
-/**
- * Returns the levels below a node that need long preparation (see {@link Level}), by key, so that one thread can do it
- * for another one that builds the tree.
- */
-export function levelsToPrepare({ fields, children }: NodeSpec): ReadonlyMap<string, Level<PolicyNode>> {
-  const costly = children.filter(({ fields }) => fields.matcher !== undefined);
-  if (costly.length === 0) return NO_LEVELS;
-  const parent = new PolicyNode({ ...DETACHED, fields });
-  for (const child of costly) parent.add(new PolicyNode({ ...DETACHED, fields: child.fields }));
-  return parent.levels;
 }
 
 function conditionOf(spec: ConditionSpec): DeriveCondition {

@@ -198,6 +198,13 @@ export class CompiledPolicy implements DomainPolicy {
     node.renameRules(rules);
   }
 
+  /** Compiles the matchers of the whole tree in steps; see {@link Level.compile}. */
+  *compile(): Generator<void, void> {
+    for (const node of this.root.withDescendants()) {
+      for (const level of node.levels.values()) yield* level.compile();
+    }
+  }
+
   match(given: readonly Entry[], work = new MatchWork()): Match {
     let entries = given;
     for (let i = 0; i < this.steps.length; i++) entries = (this.steps[i] as DeriveStep).apply(entries, work);

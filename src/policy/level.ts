@@ -1,6 +1,6 @@
 import type { MatchMemo } from './match-memo.js';
 import type { MatchWork } from './match-work.js';
-import { type CidrIntervals, CidrTable } from './values/cidr-table.js';
+import { CidrTable } from './values/cidr-table.js';
 import { RegexList } from './values/regex-list.js';
 import type { ValueMatcher } from './values/value-matcher.js';
 import type { Wildcard } from './values/wildcard.js';
@@ -99,22 +99,15 @@ export class Level<Node extends LevelNode> {
     }
   }
 
-  /** Returns the prepared form of all blocks, for {@link setIntervals} of a level with the same nodes. */
-  preparedIntervals(): CidrIntervals | undefined {
-    return this.blocks?.prepared();
-  }
-
-  setIntervals(intervals: CidrIntervals): void {
-    this.blocks?.setPrepared(intervals);
-  }
-
-  /** Number of steps to compile the regular expressions; see {@link compile}. */
-  get compileSteps(): number {
-    return this.regexes?.compileSteps ?? 0;
-  }
-
-  /** Runs one step, from 0, which takes about 1 ms. Missing steps run when a value first needs them. */
-  compile(step: number): void {
-    this.regexes?.compile(step);
+  /**
+   * Compiles the blocks and regular expressions, which the first value that needs them would do otherwise. Yields after
+   * each part, which may take some milliseconds.
+   */
+  *compile(): Generator<void, void> {
+    if (this.blocks !== undefined) {
+      yield* this.blocks.compile();
+      yield;
+    }
+    if (this.regexes !== undefined) yield* this.regexes.compile();
   }
 }

@@ -11,6 +11,7 @@ import {
 } from '../../src/policy/values/cidr.js';
 import { CidrTable } from '../../src/policy/values/cidr-table.js';
 import { patternCost, RegexList } from '../../src/policy/values/regex-list.js';
+import { runToCompletion } from '../../src/runtime/turns.js';
 import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 
@@ -127,7 +128,7 @@ describe('the longest prefix', () => {
           for (const { text } of blocks) table.add([text], text);
           const other = new CidrTable<string>();
           for (const { text } of blocks) other.add([text], text);
-          other.setPrepared(structuredClone(table.prepared()));
+          runToCompletion(other.compile());
           for (const { family, address, high } of asked) {
             const bits = family === 4 ? 32n : 128n;
             const at = high ? (1n << bits) - 1n - BigInt(address) : BigInt(address);

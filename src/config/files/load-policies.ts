@@ -1,10 +1,9 @@
 import { dirname, resolve } from 'node:path';
-import { buildPolicy } from '../../policy/build-policy.js';
-import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { messageOf } from '../../regular-file.js';
+import { runToCompletion } from '../../runtime/turns.js';
 import { comparablePath } from '../../working-directory.js';
 import { planFile } from '../read/plans/read-plans.js';
 import { openDocument, openFile, unreadable } from '../read/policy-source.js';
@@ -20,6 +19,7 @@ import {
   resolveDomains,
 } from '../read/resolve-domains.js';
 import { isPlanAddress } from '../sources/plan-address.js';
+import { buildBatches, inBatches, specItems } from '../threads/policy-transfer.js';
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { fileIdentity, fingerprintOf, isFresh, isWrittenInPlace } from './fingerprint.js';
@@ -122,15 +122,7 @@ export function buildPolicies(
   { specs, version, secretKeys, ...report }: ReadPolicies,
   inEffect: PolicySet | undefined,
 ): LoadedPolicies {
-  const domains = new Map<string, CompiledPolicy>();
-  for (const [domain, spec] of specs) {
-    const policy = spec === 'kept' ? inEffect?.domains.get(domain) : buildPolicy(spec, secretKeys);
-    if (policy === undefined)
-      throw new Error(
-        `the previous version of the domain ${domain} cannot be kept, because it does not exist`,
-      );
-    domains.set(domain, policy);
-  }
+  const domains = runToCompletion(buildBatches(inBatches(specItems(specs, secretKeys)), { inEffect }));
   return { policySet: { domains, version }, ...report };
 }
 

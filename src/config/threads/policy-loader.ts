@@ -1,7 +1,6 @@
-import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
+import { type InEffect, inEffectOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
 import type { PolicyPlace } from '../files/policy-paths.js';
 import { LoadThread } from './load-thread.js';
-import { loadRequest } from './load-transfer.js';
 
 /** Loads policies while this thread continues. */
 export interface PolicyLoader {
@@ -15,14 +14,19 @@ export interface PolicyLoader {
   close(): void;
 }
 
-const THREAD = 'src/config/threads/policy-thread.js';
+/** Request to the thread, as plain data. */
+export interface LoadRequest {
+  readonly places: readonly PolicyPlace[];
+  readonly options: LoadOptions;
+  readonly before: InEffect;
+}
 
 /** Reads, parses and checks policies in a worker thread; see {@link LoadThread}. */
 export class ThreadPolicyLoader implements PolicyLoader {
   private readonly places: readonly PolicyPlace[];
   private readonly options: LoadOptions;
   private readonly rows: () => LoadOptions['rows'];
-  private readonly thread = new LoadThread(THREAD);
+  private readonly thread = new LoadThread<LoadRequest>('src/config/threads/policy-thread.js');
 
   /** `rows` returns {@link LoadOptions.rows} for the next load. */
   constructor(
@@ -38,7 +42,7 @@ export class ThreadPolicyLoader implements PolicyLoader {
   load(previous?: LoadedPolicies): Promise<LoadedPolicies> {
     const rows = this.rows();
     const options = rows === undefined ? this.options : { ...this.options, rows };
-    return this.thread.load(loadRequest(this.places, options, previous), previous);
+    return this.thread.load({ places: this.places, options, before: inEffectOf(previous) }, previous);
   }
 
   close(): void {

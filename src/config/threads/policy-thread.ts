@@ -1,10 +1,6 @@
 /** Worker thread that ThreadPolicyLoader starts for one load. */
-import { workerData } from 'node:worker_threads';
 import { readPolicies } from '../files/load-policies.js';
-import { sendLoaded } from './load-thread.js';
-import type { LoadRequest } from './load-transfer.js';
-import { lowerThreadPriority } from './thread-priority.js';
+import { runLoad } from './load-thread.js';
+import type { LoadRequest } from './policy-loader.js';
 
-lowerThreadPriority();
-const request = workerData as LoadRequest;
-sendLoaded(readPolicies(request.places, request.options, request));
+runLoad<LoadRequest>(({ places, options, before }) => readPolicies(places, options, before));

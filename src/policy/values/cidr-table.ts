@@ -1,3 +1,4 @@
+import { runToCompletion } from '../../runtime/turns.js';
 import { MatchWork } from '../match-work.js';
 import {
   addressText,
@@ -16,6 +17,8 @@ const NONE = -1;
 const NETWORK_UNITS = 800;
 const PREFIX_UNITS = 160;
 const WORD_BITS = 32;
+/** Number of blocks that are parsed at once. */
+const BLOCKS_AT_ONCE = 1000;
 
 /** The address of the current lookup. */
 const words = new Uint32Array(4);
@@ -50,26 +53,20 @@ export class CidrTable<Owner> {
   }
 
   /**
-   * Returns the intervals of all blocks as plain data, for a table with the same blocks and owners in the same order.
+   * Computes the intervals, which takes many milliseconds if there are many blocks, and yields after every few blocks.
+   * Otherwise, the first lookup computes them.
    */
-  prepared(): CidrIntervals {
+  *compile(): Generator<void, CidrIntervals> {
     if (this.intervals !== undefined) return this.intervals;
     const blocks: OwnedBlock[] = [];
     for (const [text, owner] of this.ownerOf) {
+      if (blocks.length % BLOCKS_AT_ONCE === BLOCKS_AT_ONCE - 1) yield;
       const block = parseBlock(text);
       if (typeof block === 'string') throw new Error(`"${text}" is no longer a valid CIDR block: ${block}`);
       blocks.push({ owner, ...block });
     }
     this.intervals = { ipv4: intervalsOf(blocks, 4), ipv6: intervalsOf(blocks, 6) };
     return this.intervals;
-  }
-
-  /**
-   * Adopts the {@link prepared} data of another table. Computing this data takes many milliseconds if there are many
-   * blocks. Without this call, the first lookup computes it.
-   */
-  setPrepared(intervals: CidrIntervals): void {
-    this.intervals = intervals;
   }
 
   /**
@@ -80,7 +77,7 @@ export class CidrTable<Owner> {
     if (value.length > MAX_BLOCK_LENGTH) return undefined;
     const family = readAddress(value, words);
     if (family === 0) return this.findNetwork(value, work);
-    const { ipv4, ipv6 } = this.intervals ?? this.prepared();
+    const { ipv4, ipv6 } = this.intervals ?? runToCompletion(this.compile());
     const found = family === 4 ? findIpv4(ipv4, words[0] as number) : findIpv6(ipv6);
     return found === NONE ? undefined : this.owners[found];
   }
@@ -130,8 +127,8 @@ interface OwnedBlock extends CidrBlock {
   readonly owner: number;
 }
 
-/** See {@link CidrTable.prepared}. */
-export interface CidrIntervals {
+/** The intervals of all blocks. */
+interface CidrIntervals {
   readonly ipv4: Intervals;
   readonly ipv6: Intervals;
 }

@@ -127,14 +127,15 @@ export class RegexList<Owner> {
     });
   }
 
-  /** Number of {@link compile} steps. */
-  get compileSteps(): number {
-    return this.expressions.length;
-  }
-
-  /** Compiles one expression, which takes up to a few milliseconds. Otherwise, the first value that needs it does. */
-  compile(step: number): void {
-    this.expressions[step]?.compile();
+  /**
+   * Compiles all expressions, and yields after each, which takes up to a few milliseconds. Otherwise, the first value
+   * that needs an expression compiles it.
+   */
+  *compile(): Generator<void, void> {
+    for (const expression of this.expressions) {
+      expression.compile();
+      yield;
+    }
   }
 
   /** Returns the owner of the first expression that matches the whole value, which has `bytes`. */

@@ -1,9 +1,32 @@
 import type { StoreNode } from '../../admin/health-detail.js';
+import type { PolicyItem } from '../../config/threads/policy-transfer.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
+import type { PlanHead, PlanParts } from '../../policy/plans/plan-table.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { CallAnswer, CallMessage } from './calls.js';
 
-/** All policies in effect; see {@link policyItems}. */
+/** A part of the policies, which is sent as bytes. */
+export type PolicySlice =
+  /** A batch of policies without their tables of plans, which are sent before. */
+  | { readonly kind: 'items'; readonly items: readonly PolicyItem[] }
+  /** A table of plans: its head, and the number of elements of each part. */
+  | {
+      readonly kind: 'plans';
+      readonly domain: string;
+      readonly head: PlanHead;
+      readonly lengths: Readonly<Record<keyof PlanParts, number>>;
+      /** Whether `keys` has single bytes. */
+      readonly isByte: boolean;
+    }
+  | {
+      readonly kind: 'plan_bytes';
+      readonly domain: string;
+      readonly part: keyof PlanParts;
+      readonly at: number;
+      readonly bytes: Uint8Array;
+    };
+
+/** All policies in effect, as serialized {@link PolicySlice}s. */
 export interface SlicedPolicies {
   readonly version: string;
   readonly slices: readonly Uint8Array[];

@@ -1,8 +1,13 @@
-import { needsOwnSlice, policyItems } from '../../config/threads/policy-transfer.js';
-import { cutSlices } from '../../config/threads/slices.js';
+import { serialize } from 'node:v8';
+import { inBatches, policyItems } from '../../config/threads/policy-transfer.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import { PLAN_PARTS, type PlanTable } from '../../policy/plans/plan-table.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { turn } from '../../runtime/turns.js';
-import type { SlicedPolicies, ToWorker } from './messages.js';
+import type { PolicySlice, SlicedPolicies, ToWorker } from './messages.js';
+
+/** Number of bytes of a table of plans per slice. */
+const PLAN_BYTES_PER_SLICE = 262_144;
 
 /** Sends the policies in effect to the workers: all policies to a new worker, and changed policies to running ones. */
 export class PolicyFeed {
@@ -35,10 +40,7 @@ export class PolicyFeed {
     const of = this.#current();
     if (of === undefined) return undefined;
     if (this.#whole?.of !== of) {
-      this.#whole = {
-        of,
-        sliced: { version: of.version, slices: [...cutSlices(policyItems(of), needsOwnSlice)] },
-      };
+      this.#whole = { of, sliced: { version: of.version, slices: [...slicesOf(of)] } };
     }
     return this.#whole.sliced;
   }
@@ -52,8 +54,7 @@ export class PolicyFeed {
       const before = this.#sent;
       this.#sent = next;
       this.#broadcast({ kind: 'policies_begin' });
-      const items = policyItems(next, (policy) => before?.domains.get(policy.domain) === policy);
-      for (const slice of cutSlices(items, needsOwnSlice)) {
+      for (const slice of slicesOf(next, (policy) => before?.domains.get(policy.domain) === policy)) {
         this.#broadcast({ kind: 'policies_slice', slice });
         await turn();
         // Otherwise connections and calls would wait in the channel behind all slices.
@@ -62,5 +63,36 @@ export class PolicyFeed {
       this.#broadcast({ kind: 'policies_end', version: next.version });
     }
     this.#sending = false;
+  }
+}
+
+/** Yields policies as bytes. Tables of plans are cut, because processes share no memory. */
+function* slicesOf(
+  policySet: PolicySet,
+  isKnown?: (policy: CompiledPolicy) => boolean,
+): Generator<Uint8Array> {
+  for (const batch of inBatches(policyItems(policySet, isKnown))) {
+    const items: (typeof batch)[number][] = [];
+    for (const item of batch) {
+      if (item.kind !== 'domain' || item.plans === undefined) items.push(item);
+      else {
+        for (const slice of planSlices(item.head.domain, item.plans)) yield serialize(slice);
+        items.push({ ...item, plans: undefined });
+      }
+    }
+    yield serialize({ kind: 'items', items } satisfies PolicySlice);
+  }
+}
+
+function* planSlices(domain: string, { slots, keys, values, ...head }: PlanTable): Generator<PolicySlice> {
+  const parts = { slots, keys, values };
+  const lengths = { slots: slots.length, keys: keys.length, values: values.length };
+  yield { kind: 'plans', domain, head, lengths, isByte: keys instanceof Uint8Array };
+  for (const part of PLAN_PARTS) {
+    const { buffer, byteLength } = parts[part];
+    for (let at = 0; at < byteLength; at += PLAN_BYTES_PER_SLICE) {
+      const bytes = new Uint8Array(buffer, at, Math.min(PLAN_BYTES_PER_SLICE, byteLength - at));
+      yield { kind: 'plan_bytes', domain, part, at, bytes };
+    }
   }
 }

@@ -1,13 +1,9 @@
-import {
-  needsOwnSlice,
-  type PolicyItem,
-  PolicyReceiver,
-} from '../../../src/config/threads/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
+import { buildBatches, inBatches, type PolicyItem } from '../../../src/config/threads/policy-transfer.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
+import { runToCompletion } from '../../../src/runtime/turns.js';
 
 /**
- * Returns the policies that another thread or process builds from `items`, which arrive in slices; `inEffect` are the
+ * Returns the policies that another thread or process builds from `items`, which arrive in batches; `inEffect` are the
  * policies that it already has.
  */
 export function transferredPolicies(
@@ -15,9 +11,6 @@ export function transferredPolicies(
   version = 'v',
   inEffect?: PolicySet,
 ): PolicySet {
-  const receiver = new PolicyReceiver(inEffect);
-  for (const slice of cutSlices(items, needsOwnSlice)) {
-    for (const item of openSlice<PolicyItem>(slice)) receiver.add(item);
-  }
-  return receiver.finish(version);
+  const batches = Array.from(inBatches(items), (batch) => structuredClone(batch));
+  return { domains: runToCompletion(buildBatches(batches, { inEffect, compiles: true })), version };
 }

@@ -26,7 +26,9 @@ describe('candidate', () => {
         'to "rate_limits" with "phase: monitoring"',
     ]);
     const without = parse(file('')).policy;
-    expect(policy && policyItems(setOf(policy))).toEqual(without && policyItems(setOf(without)));
+    const itemsOf = (one: typeof policy) => one && [...policyItems(setOf(one))];
+    expect(itemsOf(policy)).toEqual(itemsOf(without));
+    expect(policy).toBeDefined();
   });
 
   test('of a descriptor without a limit is ignored, too', () => {

@@ -1,18 +1,12 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  inEffectOf,
-  type LoadedPolicies,
-  loadPolicies,
-  readPolicies,
-} from '../../../../src/config/files/load-policies.js';
+import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { newSecrets, shareSecrets, shareSecretsInSteps } from '../../../../src/config/read/secret-keys.js';
 import { dump } from '../../../../src/config/show/dump.js';
 import { explain } from '../../../../src/config/show/explain.js';
 import { renderExplanation } from '../../../../src/config/show/explain-text.js';
-import { type LoadItem, LoadReceiver, loadItems } from '../../../../src/config/threads/load-transfer.js';
-import { cutSlices, openSlice } from '../../../../src/config/threads/slices.js';
+import { ThreadPolicyLoader } from '../../../../src/config/threads/policy-loader.js';
 import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { entries } from '../../../support/policy/policies.js';
@@ -196,16 +190,10 @@ describe('a reload that makes a key a secret', () => {
     expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
   });
 
-  test('is reported by the thread that loads, with the secrets of unchanged domains', () => {
+  test('is reported by the thread that loads, with the secrets of unchanged domains', async () => {
     dir.write('deriving.yaml', DERIVING);
-    const load = (previous: LoadedPolicies | undefined): LoadedPolicies => {
-      const builder = new LoadReceiver(previous?.policySet, []);
-      for (const slice of cutSlices(loadItems(readPolicies([dir.path], {}, inEffectOf(previous)), []))) {
-        for (const item of openSlice<LoadItem>(slice)) builder.add(item);
-      }
-      return builder.finish();
-    };
-    const before = load(undefined);
+    const loader = new ThreadPolicyLoader([dir.path]);
+    const before = await loader.load();
     expect(keysOf(before.policySet, 'other', `token=${SECRET}`, 'path=/')).toEqual([
       `${digested(SECRET)}4:path1:/~1:a%60`,
     ]);
@@ -218,7 +206,7 @@ describe('a reload that makes a key a secret', () => {
     // The file that declares the secret is invalid now. Its domain keeps the previous version, and the secret stays.
     dir.write('deriving.yaml', DERIVING.replace('derive: [', 'derive: ['.repeat(2)));
     dir.write('other.yaml', `${OTHER}  - { key: more, ${LIMIT} }\n`);
-    const after = load(before);
+    const after = await loader.load(before);
     expect(after.errors).not.toEqual([]);
     expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
     expect(keysOf(after.policySet, 'other', 'more=x')).toHaveLength(1);

@@ -1,15 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { explain } from '../../../../src/config/show/explain.js';
-import {
-  needsOwnSlice,
-  type PolicyItem,
-  PolicyReceiver,
-  policyItems,
-} from '../../../../src/config/threads/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../../src/config/threads/slices.js';
+import { policyItems } from '../../../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import type { DomainPolicy } from '../../../../src/policy/policy.js';
 import { entries, parse, policyOf, setOf } from '../../../support/policy/policies.js';
+import { transferredPolicies } from '../../../support/policy/transferred-policies.js';
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 
@@ -293,30 +288,14 @@ describe('shown', () => {
   });
 });
 
-test('patterns are transferred to another thread in slices or at once', () => {
+test('patterns are compiled one by one before another thread uses a policy', () => {
   const regexes = Array.from({ length: 100 }, (_, i) => `key: k, value_regex: "r${i}-.*", ${ANY}`);
   const text = ORDER + nodes(...regexes).slice('domain: d\ndescriptors:\n'.length);
   const before = policyOf(text);
-  const builder = new PolicyReceiver(undefined);
-  const kinds: string[][] = [];
-  for (const slice of cutSlices(policyItems(setOf(before)), needsOwnSlice)) {
-    const items = openSlice<PolicyItem>(slice);
-    kinds.push(items.map(({ kind }) => kind));
-    for (const item of items) builder.add(item);
-  }
-  // Each regular expression is compiled in a slice of its own: those above, and three of the order.
-  expect(kinds.flat().filter((kind) => kind === 'compile')).toHaveLength(103);
-  for (const slice of kinds) expect(slice.slice(0, -1)).not.toContain('compile');
-  expect(kinds.flat()).toContain('intervals');
-  const after = builder.finish('v').domains.get('d') as DomainPolicy;
+  // Those above, three of the order, and its blocks.
+  expect([...before.compile()]).toHaveLength(104);
+  const after = transferredPolicies(policyItems(setOf(before))).domains.get('d') as DomainPolicy;
   for (const value of ['10.2.0.2', '2001:db8::1', '10.1.x', 'r77-', 'x', '9']) {
     expect(after.match(entries(`k=${value}`))).toEqual(before.match(entries(`k=${value}`)));
   }
-});
-
-test('nested levels each add their part to the bucket', () => {
-  const policy = policyOf(
-    nodes(`key: k, value_cidr: 10.0.0.0/8, descriptors: [{ key: l, value_regex: a, ${ANY} }]`),
-  );
-  expect(policy.match(entries('k=10.0.0.1', 'l=a')).keys).toEqual(['1:d1:k@8:10.0.0.11:l1:a%1']);
 });
