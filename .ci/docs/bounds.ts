@@ -17,7 +17,6 @@ import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
 import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../../src/config/read/plans/plan-rows.js';
 import { MAX_REPLY_MIB } from '../../src/config/sources/redis-rows.js';
 import { MAX_RULES_AT_ONCE } from '../../src/config/threads/render-config.js';
-import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../src/config/xds/envelope.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../src/config/yaml/yaml-bounds.js';
 import { MAX_AUXILIARY_BYTES } from '../../src/grpc/auxiliary-method.js';
@@ -109,7 +108,6 @@ function setting(name: string, show: (value: number) => string = count): string 
 
 const IS_GIVEN_UP = 'the answer [above a bound](#requests-above-a-bound)';
 const CONNECTION_ENDS = 'weir closes the connection';
-const UPDATE_REJECTED = 'weir sends a NACK with the reason, and the previous policies stay in effect';
 const FILE_REJECTED =
   'weir logs an error; weir then does not start, but keeps the previous content on a reload';
 const SHARED_FAIRLY = '[shared fairly](#bounds)';
@@ -197,8 +195,7 @@ export const BOUNDS = `
 | cluster nodes that weir asks for the slot assignment | all configured nodes at startup; later ${QUERIED_MASTERS} masters, and if none of them answers, all configured nodes | weir runs one update of the slot assignment at a time; until the update ends, calls use the known assignment |
 | size of an incomplete reply from Redis or a Sentinel; duration of a query for cluster nodes | ${size(MAX_UNREAD_REDIS_BYTES)}; ${time(QUERY_MS)} | ${CONNECTION_ENDS}, and asks another server |
 | cluster nodes that one call tries in succession | ${MAX_REDIRECTIONS + 1}, within the call's deadline | \`on_store_failure\` applies |
-| resources in an xDS update | ${count(MAX_RESOURCES)} | ${UPDATE_REJECTED} |
-| size of an xDS update | \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ${size(MAX_UPDATE_BYTES)} | ${UPDATE_REJECTED} |
+| size of an xDS update | \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, 4 MiB by default | weir closes the stream and connects again later; the previous policies stay in effect |
 | files and directories below \`RUNTIME_ROOT\`, or in a directory that \`weir migrate\` reads | ${count(MAX_LAYOUT_ENTRIES)} | weir reports an error, and reads none of the files |
 | size of a policy file; number of errors that weir lists for one load | ${size(MAX_FILE_BYTES)}; ${count(MAX_PROBLEMS)} | the file is invalid; weir shows the number of further errors |
 | size of a table of [plans](../policy/plans.md); number of rows | ${size(MAX_PLAN_BYTES)}; ${count(MAX_PLAN_ROWS)} | the file is invalid |

@@ -3,7 +3,6 @@ import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { AdsClient, REPEATED_REJECTION_MS, type Rejection } from '../../src/config/xds/ads-client.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
-import { MAX_RESOURCES } from '../../src/config/xds/envelope.js';
 import { BackOff } from '../../src/runtime/back-off.js';
 import { FakeTimers } from '../support/clock/fake-timers.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -40,14 +39,13 @@ beforeEach(async () => {
     node: { id: 'n', metadata: new Map() },
     backOff: new BackOff({ initialMs: PAUSE_MS, maxMs: PAUSE_MS }),
     timers,
-    update: ({ version, rejected }) => {
+    update: ({ response: { versionInfo: version }, rejected }) => {
       told.push(`update ${version}${rejected === undefined ? '' : `, not ${rejected}`}`);
       return verdict(version);
     },
     connected: () => told.push('connected'),
     lost: (reason) => told.push(`lost: ${reason}`),
     failed: (error) => told.push(`failed: ${error}`),
-    refused: (version, error) => told.push(`refused ${version}: ${error}`),
     ignored: (typeUrl) => told.push(`ignored ${typeUrl}`),
   });
   client.connect();
@@ -129,39 +127,6 @@ test('delays the repeated rejection of the same invalid update', async () => {
   await untilRequests(one, 4);
   expect(one.requests[3]).toMatchObject({ versionInfo: 'v1', responseNonce: 'mended', errorDetail: null });
 });
-
-/** Returns a response with `count` empty resources. */
-const emptyResources = (version: string, count: number) =>
-  response(version, { resources: Array.from({ length: count }, () => ({})) });
-
-test(
-  'an update of too many resources is rejected without being looked at, again after a pause; a good one ' +
-    'is taken at once',
-  async () => {
-    const one = await peer();
-    one.send(emptyResources('v1', MAX_RESOURCES));
-    one.send(emptyResources('v2', MAX_RESOURCES + 1));
-    await untilRequests(one, 3);
-    const error = 'the update has 10001 resources; send at most 10000';
-    expect(told).toEqual(['connected', 'update v1', `refused v2: ${error}`]);
-    expect(one.requests[2]).toMatchObject({
-      versionInfo: 'v1',
-      responseNonce: 'nonce-v2',
-      errorDetail: { code: 3, message: error },
-    });
-    one.send(emptyResources('v3', MAX_RESOURCES + 2));
-    await waitFor('the pause', () => timers.delays.includes(REPEATED_REJECTION_MS));
-    expect(one.requests).toHaveLength(3);
-    one.send(response('v4'));
-    await untilRequests(one, 4);
-    expect(one.requests[3]).toMatchObject({
-      versionInfo: 'v4',
-      responseNonce: 'nonce-v4',
-      errorDetail: null,
-    });
-    expect(timers.delays).toEqual([]);
-  },
-);
 
 test('sends at most 4 KB of the reasons for a rejection', async () => {
   verdict = async () => ({ error: `x${'\u00e9'.repeat(10_000)}`, digest: 'd1' });

@@ -1,14 +1,11 @@
 import type { BackOff } from '../../runtime/back-off.js';
 import type { Timers } from '../files/file-policy-provider.js';
 import { type AdsAddress, AdsStream } from './ads-stream.js';
-import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from './discovery.js';
-import type { Envelope } from './envelope.js';
+import { type DiscoveryCodec, type DiscoveryResponse, RATE_LIMIT_CONFIG_TYPE } from './discovery.js';
 
 /** A state-of-the-world update from a management server. */
 export interface AdsUpdate {
-  readonly version: string;
-  /** The DiscoveryResponse. The receiver may transfer the bytes to another thread, because nothing else reads them. */
-  readonly bytes: Uint8Array;
+  readonly response: DiscoveryResponse;
   /** Digest of the last rejected update on this stream, which may be the same as this one. */
   readonly rejected: string | undefined;
 }
@@ -33,8 +30,6 @@ export interface AdsClientOptions {
    * processed, which makes the client request it again later.
    */
   update(update: AdsUpdate): Promise<Rejection | undefined>;
-  /** Called when an update is rejected because it is too large to be processed. */
-  refused(version: string, error: string): void;
   connected(): void;
   /** Called when a connection fails or is lost. The next attempt starts in `pauseMs` milliseconds. */
   lost(reason: string, pauseMs: number): void;
@@ -45,7 +40,7 @@ export interface AdsClientOptions {
 }
 
 interface Received {
-  readonly envelope: Envelope;
+  readonly response: DiscoveryResponse;
   readonly stream: AdsStream;
 }
 
@@ -56,8 +51,6 @@ interface Received {
 export const REPEATED_REJECTION_MS = 1000;
 /** Maximum length of the rejection text sent to the server, in bytes. */
 const MAX_ERROR_BYTES = 4096;
-/** Digest of all updates that were too large to be processed. */
-const TOO_LARGE = 'too large';
 /** google.rpc.Code of an invalid argument. */
 const INVALID_ARGUMENT = 3;
 
@@ -102,7 +95,7 @@ export class AdsClient {
       if (this.#stopped) return;
       this.#stream = new AdsStream(address, credentials, codec, {
         connected,
-        received: (envelope) => this.#receive(envelope),
+        received: (response) => this.#receive(response),
         ended: (reason) => this.#lost(reason),
       });
     } catch (error) {
@@ -132,17 +125,17 @@ export class AdsClient {
     this.#options.lost(reason, pauseMs);
   }
 
-  #receive(envelope: Envelope): void {
+  #receive(response: DiscoveryResponse): void {
     const { timers, ignored } = this.#options;
-    if (envelope.typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
-      ignored(envelope.typeUrl);
+    if (response.typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
+      ignored(response.typeUrl);
       return;
     }
     if (this.#stream === undefined) return;
     timers.clear(this.#rejection);
     const busy = this.#next !== undefined;
     // Each update is the whole state of the world, so only the newest one has to be applied.
-    this.#next = { envelope, stream: this.#stream };
+    this.#next = { response, stream: this.#stream };
     if (!busy) void this.#takeAll();
   }
 
@@ -154,22 +147,19 @@ export class AdsClient {
     }
   }
 
-  async #take({ envelope, stream }: Received): Promise<void> {
-    const { versionInfo: version, bytes, nonce, refusal } = envelope;
+  async #take({ response, stream }: Received): Promise<void> {
+    const { nonce } = response;
     const rejected = stream === this.#stream ? this.#rejected : undefined;
     let rejection: Rejection | undefined;
-    if (refusal !== undefined) rejection = { error: refusal, digest: TOO_LARGE };
-    else {
-      try {
-        rejection = await this.#options.update({ version, bytes, rejected: rejected?.digest });
-      } catch (cause) {
-        this.#giveUp(stream, cause);
-        return;
-      }
+    try {
+      rejection = await this.#options.update({ response, rejected: rejected?.digest });
+    } catch (cause) {
+      this.#giveUp(stream, cause);
+      return;
     }
     if (this.#stopped) return;
     if (rejection === undefined) {
-      this.#accepted = version;
+      this.#accepted = response.versionInfo;
       this.#options.backOff.reset();
     }
     // A nonce is only valid on its own stream.
@@ -179,7 +169,6 @@ export class AdsClient {
       this.#rejection = this.#options.timers.set(() => this.#send(nonce, error), REPEATED_REJECTION_MS);
       return;
     }
-    if (refusal !== undefined) this.#options.refused(version, refusal);
     this.#rejected = rejection;
     this.#send(nonce, rejection?.error);
   }
@@ -202,18 +191,13 @@ export class AdsClient {
       node: { id, metadata: { fields } },
       typeUrl: RATE_LIMIT_CONFIG_TYPE,
       responseNonce,
-      ...(error === undefined
-        ? {}
-        : { errorDetail: { code: INVALID_ARGUMENT, message: cut(error, MAX_ERROR_BYTES) } }),
+      ...(error === undefined ? {} : { errorDetail: { code: INVALID_ARGUMENT, message: firstBytes(error) } }),
     });
   }
 }
 
-/** Cuts a string to at most `most` bytes of whole characters. */
-function cut(text: string, most: number): string {
-  const bytes = Buffer.from(text);
-  if (bytes.length <= most) return text;
-  let end = most;
-  while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end--;
-  return bytes.toString('utf8', 0, end);
+/** Returns the characters in the first {@link MAX_ERROR_BYTES} of a text. */
+function firstBytes(text: string): string {
+  // A stream keeps an incomplete character for later.
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, MAX_ERROR_BYTES), { stream: true });
 }

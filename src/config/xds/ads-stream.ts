@@ -7,8 +7,12 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { withoutServerName } from '../../no-server-name.js';
-import { type DiscoveryCodec, type DiscoveryRequest, STREAM_PATH } from './discovery.js';
-import { type Envelope, readEnvelope } from './envelope.js';
+import {
+  type DiscoveryCodec,
+  type DiscoveryRequest,
+  type DiscoveryResponse,
+  STREAM_PATH,
+} from './discovery.js';
 
 /** Address of a management server, with the settings of a connection. */
 export interface AdsAddress {
@@ -43,7 +47,7 @@ export const KEEPALIVE_TIMEOUT_MS = 20_000;
 
 export interface AdsStreamListener {
   connected(): void;
-  received(envelope: Envelope): void;
+  received(response: DiscoveryResponse): void;
   /** Called once, as the last call, when the stream ends; not after `close`. */
   ended(reason: string): void;
 }
@@ -58,7 +62,7 @@ export function metadataOf(headers: ReadonlyMap<string, string>): Metadata {
 /** An ADS stream with its own connection, which closes with the stream. */
 export class AdsStream {
   readonly #client: Client;
-  readonly #call: ClientDuplexStream<DiscoveryRequest, Buffer>;
+  readonly #call: ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
   readonly #listener: AdsStreamListener;
   #ended = false;
 
@@ -89,11 +93,12 @@ export class AdsStream {
     this.#call = this.#client.makeBidiStreamRequest(
       STREAM_PATH,
       codec.encodeRequest,
-      // A worker thread decodes the message.
-      (bytes: Buffer) => bytes,
+      codec.decodeResponse,
       metadataOf(address.headers),
     );
-    this.#call.on('data', (bytes: Buffer) => this.#read(bytes));
+    this.#call.on('data', (response: DiscoveryResponse) => {
+      if (!this.#ended) listener.received(response);
+    });
     // The status reports the error, too.
     this.#call.on('error', () => {});
     this.#call.on('status', (ending: StatusObject) => this.#end(reasonOf(ending)));
@@ -113,18 +118,6 @@ export class AdsStream {
     this.#ended = true;
     this.#call.cancel();
     this.#client.close();
-  }
-
-  #read(bytes: Buffer): void {
-    if (this.#ended) return;
-    let envelope: Envelope;
-    try {
-      envelope = readEnvelope(bytes);
-    } catch (error) {
-      this.#end(`INTERNAL: the message is not a DiscoveryResponse: ${(error as Error).message}`);
-      return;
-    }
-    this.#listener.received(envelope);
   }
 
   #end(reason: string): void {

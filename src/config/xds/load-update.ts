@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { sha256Hex } from '../../policy/names/sha256.js';
 import { NO_SECRETS } from '../../policy/redact.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import { type LoadOptions, type ReadPolicies, readDocuments } from '../files/load-policies.js';
@@ -21,35 +22,17 @@ const MAX_NAME = 200;
  * `rejected` is not read and returns an error with this reason. Never throws.
  */
 export function readResponse(
-  bytes: Uint8Array,
+  response: DiscoveryResponse,
   codec: DiscoveryCodec,
   options: LoadOptions,
   rejected: string | undefined,
   before: InEffect = NOTHING_IN_EFFECT,
 ): ReadPolicies {
-  let response: DiscoveryResponse;
-  try {
-    response = codec.decodeResponse(bytes);
-  } catch (error) {
-    const reason = (error as Error).message;
-    return rejectedUpdate(`the update is not a DiscoveryResponse (${reason})`, digestOf([bytes], ''), before);
-  }
-  const { resources, versionInfo } = response;
-  const parts = resources.map(({ typeUrl, value }) => digestOf([value], typeUrl));
-  const contents = digestOf([], `${parts.sort().join(' ')}:${versionInfo}`);
-  if (contents === rejected)
-    return rejectedUpdate(
-      'the update is the same as the previously rejected update; correct the policies',
-      contents,
-      before,
-    );
-  return { ...readUpdate(resources, codec, options, before), contents };
-}
-
-/** Returns the result for an update that is rejected as a whole, for one reason. */
-function rejectedUpdate(message: string, contents: string, { inEffect, memory }: InEffect): ReadPolicies {
+  const contents = digestOf(response);
+  if (contents !== rejected) return { ...readUpdate(response.resources, codec, options, before), contents };
+  const message = 'the update is the same as the previously rejected update; correct the policies';
   return {
-    specs: new Map(Array.from(inEffect.keys(), (domain) => [domain, 'kept'])),
+    specs: new Map(Array.from(before.inEffect.keys(), (domain) => [domain, 'kept'])),
     version: '',
     secretKeys: NO_SECRETS,
     errors: [{ file: 'update', ...WHOLE_FILE, path: '', message }],
@@ -60,18 +43,16 @@ function rejectedUpdate(message: string, contents: string, { inEffect, memory }:
     refusesStart: false,
     fingerprint: '',
     addresses: [],
-    memory,
+    memory: before.memory,
   };
 }
 
-/**
- * Returns a digest that does not depend on the order of the resources. go-control-plane sends them in the random order
- * of a map.
- */
-function digestOf(bytes: readonly Uint8Array[], text: string): string {
-  const hash = createHash('sha256').update(`${text}:`);
-  for (const part of bytes) hash.update(part);
-  return hash.digest('hex');
+/** Returns a digest that does not depend on the order of the resources. go-control-plane sends them in random order. */
+function digestOf({ resources, versionInfo }: DiscoveryResponse): string {
+  const digests = resources.map(({ typeUrl, value }) =>
+    createHash('sha256').update(`${typeUrl}:`).update(value).digest('hex'),
+  );
+  return sha256Hex(`${digests.sort().join(' ')}:${versionInfo}`);
 }
 
 /**

@@ -1,10 +1,10 @@
 import { type InEffect, inEffectOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
 import { LoadThread } from '../threads/load-thread.js';
+import type { DiscoveryResponse } from './discovery.js';
 
 /** Input of the thread, as plain data. */
 export interface UpdateRequest {
-  /** A DiscoveryResponse. */
-  readonly bytes: Uint8Array;
+  readonly response: DiscoveryResponse;
   /** Digest of the last rejected response. */
   readonly rejected: string | undefined;
   readonly options: LoadOptions;
@@ -21,13 +21,17 @@ export class UpdateLoader {
   }
 
   /**
-   * Loads a DiscoveryResponse once. A response with the digest `rejected` is not loaded, see readResponse. `previous` is the result of the last valid
-   * update, whose policies stay for unchanged domains. Rejects if the load could not run. Errors in the resources are
-   * part of the result. Only one load may run at a time.
+   * Loads a response once. A response with the digest `rejected` is not loaded, see readResponse. `previous` is the
+   * result of the last valid update, whose policies stay for unchanged domains. Rejects if the load could not run.
+   * Errors in the resources are part of the result. Only one load may run at a time.
    */
-  load(bytes: Uint8Array, previous: LoadedPolicies | undefined, rejected?: string): Promise<LoadedPolicies> {
+  load(
+    response: DiscoveryResponse,
+    previous: LoadedPolicies | undefined,
+    rejected?: string,
+  ): Promise<LoadedPolicies> {
     const before = inEffectOf(previous);
-    return this.#thread.load({ bytes, rejected, options: this.#options, before }, previous);
+    return this.#thread.load({ response, rejected, options: this.#options, before }, previous);
   }
 
   /** Cancels the running load, which then rejects. */

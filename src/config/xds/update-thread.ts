@@ -4,6 +4,6 @@ import { createDiscoveryCodec } from './discovery.js';
 import { readResponse } from './load-update.js';
 import type { UpdateRequest } from './update-loader.js';
 
-runLoad<UpdateRequest>(({ bytes, options, rejected, before }) =>
-  readResponse(bytes, createDiscoveryCodec(), options, rejected, before),
+runLoad<UpdateRequest>(({ response, options, rejected, before }) =>
+  readResponse(response, createDiscoveryCodec(), options, rejected, before),
 );

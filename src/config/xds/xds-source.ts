@@ -4,7 +4,7 @@ import { shownAddress, withoutAddressSecrets } from '../../runtime/shown-address
 import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
 import { MAX_SHOWN } from '../policy-provider.js';
 import type { NewSecret } from '../read/secret-keys.js';
-import { type ConfigProblem, countProblems, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
+import { type ConfigProblem, countProblems, formatProblem } from '../yaml/config-problem.js';
 import { AdsClient, type AdsClientOptions, type AdsUpdate, type Rejection } from './ads-client.js';
 import { createDiscoveryCodec } from './discovery.js';
 import { UpdateLoader } from './update-loader.js';
@@ -76,7 +76,6 @@ export class XdsSource {
       codec: createDiscoveryCodec(),
       timers: TIMERS,
       update: (update) => this.#update(update),
-      refused: (version, error) => this.#refuse(version, error),
       connected: () => this.#onConnected(),
       lost: (reason, pauseMs) => this.#onLost(reason, pauseMs),
       failed: (error) => this.#onFailed(error),
@@ -113,8 +112,9 @@ export class XdsSource {
     this.#loader.close();
   }
 
-  async #update({ version, bytes, rejected }: AdsUpdate): Promise<Rejection | undefined> {
-    const loaded = await this.#loader.load(bytes, this.#accepted, rejected);
+  async #update({ response, rejected }: AdsUpdate): Promise<Rejection | undefined> {
+    const loaded = await this.#loader.load(response, this.#accepted, rejected);
+    const { versionInfo: version } = response;
     const { errors, contents: digest } = loaded;
     // The same update was reported when it was first rejected.
     if (digest === rejected) return { digest, error: '' };
@@ -122,13 +122,6 @@ export class XdsSource {
     else this.#reject(version, loaded);
     this.#policies.loaded(errors.length === 0);
     return errors.length === 0 ? undefined : { digest, error: rejection(errors) };
-  }
-
-  /** Reports an update that is too large to be processed. */
-  #refuse(version: string, message: string): void {
-    this.#errors = [{ file: 'update', ...WHOLE_FILE, path: '', message }];
-    this.#tellRejected(version, { errors: this.#errors, warnings: [] });
-    this.#policies.loaded(false);
   }
 
   #accept(version: string, loaded: LoadedPolicies): void {
@@ -152,10 +145,6 @@ export class XdsSource {
     );
     this.#domains = [...kept, ...absent].sort((a, b) => (a.domain < b.domain ? -1 : 1));
     this.#errors = loaded.errors.slice(0, MAX_SHOWN);
-    this.#tellRejected(version, loaded);
-  }
-
-  #tellRejected(version: string, loaded: Pick<LoadedPolicies, 'errors' | 'warnings'>): void {
     this.events.rejected(version, loaded, this.#policies.current()?.version ?? 'none');
   }
 

@@ -261,9 +261,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds'],
     type: 'optional_integer',
     default: '',
-    help:
-      'Maximum size of a message from the management server, in bytes. If unset: 4 MiB. An update is always ' +
-      'limited to 10,000 resources and 64 MiB.',
+    help: 'Maximum size of a message from the management server, in bytes. If unset: 4 MiB.',
     reference: { default: '' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;
