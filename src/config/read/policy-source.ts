@@ -1,12 +1,11 @@
 import { nearest } from '../../nearest-name.js';
+import { REMOVED_POLICY_KEYS } from '../../runtime/removed-names.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
-import { FieldReader, kindName } from '../yaml/field-reader.js';
+import { FieldReader, isAmbiguousNumber, kindName, type Vocabulary } from '../yaml/field-reader.js';
 import { VARIABLE } from '../yaml/syntax-problem.js';
-import { parseYaml, parseYamlText, type YamlValue } from '../yaml/yaml-document.js';
-import { foreignDocument } from './foreign-document.js';
+import { parseYaml, parseYamlText, type YamlMap, type YamlValue } from '../yaml/yaml-document.js';
 import { keysOf } from './policy-fields.js';
-import { MISPLACED_KEYS } from './policy-keys.js';
-import { POLICY_VOCABULARY } from './policy-vocabulary.js';
+import { ALL_KEYS, MISPLACED_KEYS, NEVER_EMPTY, WEIR_KEYS } from './policy-keys.js';
 import { showDeriveKey } from './read-derive.js';
 
 /** One document of a policy, a file or a resource. Its domain is known, and its contents are not read yet. */
@@ -135,4 +134,71 @@ function showKey(path: string, key: string): boolean {
  */
 export function placeName(file: string, at: Position): string {
   return at.line === 0 ? file : `${file}:${at.line}:${at.column}`;
+}
+
+/** Properties of policy keys that hold in every mapping. */
+const POLICY_VOCABULARY: Vocabulary = {
+  correctMappings: WEIR_KEYS,
+  neverEmpty: NEVER_EMPTY,
+  checkIgnored: ({ key, value }, path, problems) => {
+    if (key !== 'metadata') checkIgnored(value, path, problems);
+  },
+  removed: REMOVED_POLICY_KEYS,
+};
+
+/**
+ * Checks the value of a misplaced key as envoyproxy/ratelimit does, which checks keys and kinds of values everywhere. A
+ * value that it rejects is most likely a mistake.
+ */
+function checkIgnored(value: YamlValue, path: string, problems: ProblemList): void {
+  if (value.kind === 'scalar') {
+    if (value.plain && isAmbiguousNumber(value.text)) {
+      problems.error(value.at, path, 'without quotes, YAML reads this as a number; put it in quotes');
+    }
+    return;
+  }
+  const maps = value.kind === 'map' ? [value] : value.items;
+  maps.forEach((map, i) => {
+    const mapPath = value.kind === 'map' ? path : `${path}[${i}]`;
+    if (map.kind !== 'map') {
+      problems.error(
+        map.at,
+        mapPath,
+        `each item of a list must be a mapping, not a ${kindName(map)}; begin it with a key and a colon`,
+      );
+      return;
+    }
+    const reader = new FieldReader(map, mapPath, problems, POLICY_VOCABULARY);
+    reader.expectKeys(ALL_KEYS);
+    for (const field of map.fields.values()) {
+      if (!MISPLACED_KEYS.has(field.key) || field.key === 'metadata') continue;
+      checkIgnored(field.value, reader.pathOf(field.key), problems);
+    }
+  });
+}
+
+const MOVE_ADVICE = 'move this file out of the policy directory (a policy file begins with "domain: <name>")';
+
+/**
+ * Returns the apparent type of a document that is not a policy, and what to do with it; undefined if the type is
+ * unknown. The text repeats only the name of a type from the document.
+ */
+function foreignDocument({ fields }: YamlMap): string | undefined {
+  if (fields.has('domain')) return undefined;
+  const kind = fields.get('kind')?.value;
+  if (fields.has('apiVersion') && kind?.kind === 'scalar' && /^[A-Z][A-Za-z]{1,60}$/.test(kind.text)) {
+    const remedy =
+      kind.text === 'ConfigMap'
+        ? 'mount the ConfigMap as a directory and specify this directory, or save each value under "data" ' +
+          'as a separate policy file'
+        : MOVE_ADVICE;
+    return `this is a Kubernetes ${kind.text}, not a policy; ${remedy}`;
+  }
+  const other = fields.has('static_resources')
+    ? "Envoy's configuration"
+    : fields.get('services')?.value.kind === 'map'
+      ? 'a Docker Compose file'
+      : undefined;
+  if (other === undefined) return undefined;
+  return `this is ${other}, not a policy; ${MOVE_ADVICE}`;
 }

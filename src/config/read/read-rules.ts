@@ -45,24 +45,8 @@ export function readRules(reader: FieldReader, values: DescriptorValues, place: 
   const { onStoreFailure } = place.file;
   const { metadata } = values;
   const isList = reader.field('rate_limits') !== undefined;
-  const base: RuleSpec = {
-    name: '',
-    rate: undefined,
-    plan: undefined,
-    hold: undefined,
-    phase: place.node.phase,
-    shadowMode: place.node.shadowMode,
-    quotaMode: place.node.quotaMode,
-    replaces: [],
-    onStoreFailure,
-    enforcePercent: place.node.enforcePercent,
-    responseHeaders: undefined,
-    requestHeaders: undefined,
-    deniedResponse: undefined,
-    onOver: undefined,
-    spillsTo: '',
-    metadata,
-  };
+  const { phase, shadowMode, quotaMode, enforcePercent, detailedMetric } = place.node;
+  const base = { phase, shadowMode, quotaMode, enforcePercent, onStoreFailure, spillsTo: '', metadata };
   const replaced: Located<string>[] = [];
   const limits = isList
     ? readList(reader, values.rate_limits ?? [], base, place.file, replaced)
@@ -71,9 +55,9 @@ export function readRules(reader: FieldReader, values: DescriptorValues, place: 
   const isLeaf = isEmptyList(reader, 'descriptors');
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
     warnOfIgnoredFields(reader, {
-      shadow_mode: place.node.shadowMode,
-      quota_mode: place.node.quotaMode,
-      detailed_metric: place.node.detailedMetric,
+      shadow_mode: shadowMode,
+      quota_mode: quotaMode,
+      detailed_metric: detailedMetric,
       metadata: metadata !== undefined,
     });
     if (isLeaf && reader.field('enforce_percent') !== undefined) {
@@ -100,7 +84,7 @@ export function readRules(reader: FieldReader, values: DescriptorValues, place: 
 function readSingle(
   reader: FieldReader,
   limitReader: FieldReader | undefined,
-  base: RuleSpec,
+  base: LimitBase,
   defaults: RateDefaults,
   replaced: Located<string>[],
 ): readonly RuleSpec[] {
@@ -123,27 +107,19 @@ function readSingle(
   return [limitOf(fields, base)];
 }
 
-function limitOf(fields: RateLimitFields, base: RuleSpec): RuleSpec {
-  return {
-    ...base,
-    name: fields.name,
-    rate: fields.rate,
-    plan: fields.plan,
-    hold: fields.hold,
-    replaces: fields.replaces.map(({ value }) => value),
-    onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure,
-    responseHeaders: fields.responseHeaders,
-    requestHeaders: fields.requestHeaders,
-    deniedResponse: fields.deniedResponse,
-    onOver: fields.onOver,
-  };
+/** What a limit has from its descriptor and its file, unless it sets its own. */
+type LimitBase = Omit<RuleSpec, Exclude<keyof RateLimitFields, 'onStoreFailure'>>;
+
+function limitOf(fields: RateLimitFields, base: LimitBase): RuleSpec {
+  const replaces = fields.replaces.map(({ value }) => value);
+  return { ...base, ...fields, replaces, onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure };
 }
 
 /** Reads the items of `rate_limits`. */
 function readList(
   reader: FieldReader,
   items: readonly FieldReader[],
-  base: RuleSpec,
+  base: LimitBase,
   defaults: RateDefaults,
   replaced: Located<string>[],
 ): readonly RuleSpec[] {

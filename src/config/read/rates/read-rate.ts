@@ -3,15 +3,14 @@ import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
 import { minChargeHitsOf } from '../../../limiter/rate-algorithm.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
 import { nearest } from '../../../nearest-name.js';
-import type { RateSpec } from '../../../policy/rate-spec.js';
+import type { RateSpec, TokenBucketSpec } from '../../../policy/rate-spec.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
-import { type FieldValues, readFields } from '../field-values.js';
+import { type FieldValues, readFields, readMapping } from '../field-values.js';
 import { readPlannedRate } from '../plans/planned-limit.js';
 import { CONSTRAINTS, RATE_FIELDS } from '../policy-fields.js';
 import type { RateDefaults, RateFields } from './rate-fields.js';
 import { readConcurrency, readHold } from './read-holds.js';
-import { checkedBucket, type Debt, readTokenBucket } from './read-token-bucket.js';
 
 type RateValues = FieldValues<typeof RATE_FIELDS>;
 
@@ -51,15 +50,49 @@ function readTimedRate(limit: Limit, defaults: RateDefaults): RateFields | undef
 function readBucket(limit: Limit): RateSpec | undefined {
   const { reader, values } = limit;
   const { token_bucket: bucket } = values;
-  const fields = bucket && readTokenBucket(bucket);
+  const fields = bucket && readMapping(bucket, 'token_bucket');
   const maximum = maxDebtOf(limit, MAX_UINT32, '');
   if (bucket === undefined || fields === undefined) return undefined;
+  const { max_tokens: maxTokens, tokens_per_fill: tokensPerFill, fill_interval: fillIntervalMicros } = fields;
+  if (maxTokens === undefined || fillIntervalMicros === undefined) return undefined;
   const remedy = {
     full: 'lower max_tokens or fill_interval, or raise tokens_per_fill',
     debt: 'lower "max_debt" or the bucket\'s fill_interval, or raise tokens_per_fill',
   };
-  const debt = debtOf(limit, maximum, fields.maxTokens);
-  return checkedBucket({ ...fields, ...debt }, { reader, at: bucket, remedy });
+  const numbers = { maxTokens, tokensPerFill, fillIntervalMicros, ...debtOf(limit, maximum, maxTokens) };
+  return checkedBucket({ kind: 'token_bucket', ...numbers }, { reader, at: bucket, remedy });
+}
+
+/**
+ * The field that gets the error if a bucket takes too long to fill, and the remedies: for an empty bucket, and for one
+ * in its deepest debt.
+ */
+interface Place {
+  readonly reader: FieldReader;
+  readonly at: FieldReader;
+  readonly remedy: { readonly full: string; readonly debt: string };
+}
+
+/** Returns the rate of a token bucket, unless the bucket takes too long to fill, which is reported. */
+function checkedBucket(spec: TokenBucketSpec, { reader, at, remedy }: Place): TokenBucketSpec | undefined {
+  const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt } = spec;
+  // Fractions of a microsecond are dropped, as in tokenBucketRate.
+  const fillMicros = (tokens: number): bigint =>
+    (BigInt(tokens) * BigInt(fillIntervalMicros)) / BigInt(tokensPerFill);
+  if (fillMicros(maxTokens) > BigInt(MAX_FILL_MICROS)) {
+    const message = `an empty bucket would take more than 100 years to fill; ${remedy.full}`;
+    at.problems.error(at.map.at, at.path, message);
+    return undefined;
+  }
+  if (fillMicros(maxTokens + maxDebt) > BigInt(MAX_FILL_MICROS)) {
+    const key = ['max_debt', 'allow_debt', 'hold'].find((one) => reader.field(one) !== undefined);
+    reader.error(
+      key ?? 'max_debt',
+      `a bucket with the maximum debt of ${maxDebt} would take more than 100 years to fill; ${remedy.debt}`,
+    );
+    return undefined;
+  }
+  return spec;
 }
 
 /** Reads a number of requests per unit: a window, or a token bucket that refills at this rate. */
@@ -119,13 +152,9 @@ function readUnits(limit: Limit, defaults: RateDefaults): RateSpec | undefined {
     full: 'lower "burst", or raise "requests_per_unit"',
     debt: 'lower "max_debt" or "burst", or raise "requests_per_unit"',
   };
-  const fields = {
-    maxTokens,
-    perFill: hits,
-    intervalMicros: lengthMicros,
-    ...debtOf(limit, maximum, maxTokens),
-  };
-  return checkedBucket(fields, { reader, at: reader, remedy });
+  const numbers = { maxTokens, tokensPerFill: hits, fillIntervalMicros: lengthMicros };
+  const debt = debtOf(limit, maximum, maxTokens);
+  return checkedBucket({ kind: 'token_bucket', ...numbers, ...debt }, { reader, at: reader, remedy });
 }
 
 /** Reports a limit without `unit`. */
@@ -176,7 +205,11 @@ type MaxDebt = number | 'default';
 /**
  * Returns the debt of a rate. The hits of a limit with `hold` are never a charge: only settlements leave debt.
  */
-function debtOf({ reader }: Limit, maximum: MaxDebt, standard: number): Debt {
+function debtOf(
+  { reader }: Limit,
+  maximum: MaxDebt,
+  standard: number,
+): Pick<TokenBucketSpec, 'maxDebt' | 'minChargeHits'> {
   const maxDebt = maximum === 'default' ? standard : maximum;
   const minChargeHits = hasHold(reader) ? Number.POSITIVE_INFINITY : minChargeHitsOf(maxDebt);
   return { maxDebt, minChargeHits };
