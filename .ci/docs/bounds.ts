@@ -14,7 +14,8 @@ import { CACHED_REQUESTS, MAX_CACHED_REQUEST_BYTES } from '../../src/codec/decod
 import { MAX_JSON_DEPTH } from '../../src/codec/json-request.js';
 import { MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
-import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../../src/config/read/plans/plan-rows.js';
+import { MAX_PLAN_BYTES } from '../../src/config/read/plans/plan-rows.js';
+import { MAX_PLAN_ROWS } from '../../src/config/read/policy-fields.js';
 import { MAX_REPLY_MIB } from '../../src/config/sources/redis-rows.js';
 import { MAX_RULES_AT_ONCE } from '../../src/config/threads/render-config.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';

@@ -3,7 +3,7 @@ import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { quantity } from '../quantity.js';
 import { withoutAddressSecrets } from '../runtime/shown-address.js';
-import { type PlannedRate, plannedFields } from './plans/plan-rate.js';
+import { columnNames, type PlannedRate } from './plans/plan-rate.js';
 import type { PlanTable } from './plans/plan-table.js';
 import { isBlocked } from './plans/planned-rules.js';
 import {
@@ -112,8 +112,8 @@ export function describeRule(rule: Rule, wallMicros: number): string {
 /** Formats the fields that come from a plan: `max_tokens from the plan value burst`; '' without any. */
 export function describePlanned(plan: PlannedRate | undefined): string {
   if (plan === undefined) return '';
-  return plannedFields(plan)
-    .map(([field, value]) => `${field} from the plan value ${value}`)
+  return columnNames(plan)
+    .map(([key, value]) => `${key} from the plan value ${value}`)
     .join(', ');
 }
 

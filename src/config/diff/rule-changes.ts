@@ -1,5 +1,5 @@
 import { describePhase } from '../../policy/describe.js';
-import { plannedFields } from '../../policy/plans/plan-rate.js';
+import { columnNames } from '../../policy/plans/plan-rate.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { canDeny, type Rule } from '../../policy/rule.js';
 import { isSame, type LocalChange, shift } from './change.js';
@@ -157,7 +157,7 @@ const DECIDING: readonly Setting<Rule>[] = [
   {
     name: 'plan',
     // The rows show what other numbers of a plan change, unless they are unknown.
-    value: ({ plan }, { hasUnknownRows }) => (hasUnknownRows ? plan : plan && plannedFields(plan)),
+    value: ({ plan }, { hasUnknownRows }) => (hasUnknownRows ? plan : plan && columnNames(plan)),
     isStricter: () => true,
   },
 ];

@@ -32,8 +32,8 @@ export const RESPONSE_HEADER_FAMILIES: readonly string[] = Object.values(HEADER_
 /** Valid items of `request_headers`. A forwarded request needs no header with a retry time. */
 export const REQUEST_HEADER_FAMILIES = RESPONSE_HEADER_FAMILIES.filter((family) => family !== 'retry-after');
 
-/** Pattern of the name of a value in a plan. */
-const PLAN_VALUE_NAME = '^[A-Za-z_][A-Za-z0-9_-]{0,62}$';
+/** Pattern of the name of a value in a plan, which can be the header of a column and the key of a mapping. */
+export const PLAN_VALUE_NAME = '^[A-Za-z_][A-Za-z0-9_-]{0,62}$';
 
 const CIDR =
   '^(?:[0-9]{1,3}(?:\\.[0-9]{1,3}){3}(?:/(?:[0-9]|[12][0-9]|3[0-2]))?|' +

@@ -1,7 +1,7 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { TimedRate } from '../../limiter/rate.js';
 import { describeMicros, headerFamilies, retryAfterText } from '../../policy/describe.js';
-import { plannedFields } from '../../policy/plans/plan-rate.js';
+import { columnNames } from '../../policy/plans/plan-rate.js';
 import {
   type DeniedResponse,
   type HeaderFamilies,
@@ -55,7 +55,7 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
     path: rule.path,
     name: rule.name,
     limit: limitJson(rule),
-    plan_values: rule.plan === undefined ? null : Object.fromEntries(plannedFields(rule.plan)),
+    plan_values: rule.plan === undefined ? null : Object.fromEntries(columnNames(rule.plan)),
     phase: phaseJson(rule.phase, wallMicros),
     shadow_mode: rule.shadowMode,
     quota_mode: rule.quotaMode,

@@ -5,7 +5,8 @@ import { Redis } from '../../ioredis.js';
 import { networkMessage } from '../../network-message.js';
 import { authenticate, withoutArguments } from '../../redis-auth.js';
 import { loadRegularFile, messageOf } from '../../regular-file.js';
-import { MAX_PLAN_BYTES, MAX_PLAN_ROWS } from '../read/plans/plan-rows.js';
+import { MAX_PLAN_BYTES } from '../read/plans/plan-rows.js';
+import { MAX_PLAN_ROWS } from '../read/policy-fields.js';
 import type { PlanBytes } from '../read/resolve-domains.js';
 
 /** Longest time for one answer, in milliseconds. */

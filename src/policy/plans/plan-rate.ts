@@ -3,112 +3,97 @@ import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../limiter/window
 import type { RateSpec } from '../rate-spec.js';
 import { FIRST_COLUMN } from './plan-table.js';
 
-/** A number of a rate: a fixed one, or the column of the plan that has it. */
-export type PlanNumber = number | PlanColumn;
+/** The keys of a limit that can take a value from a plan. */
+export type PlannedKey =
+  | 'max_tokens'
+  | 'tokens_per_fill'
+  | 'fill_interval'
+  | 'requests_per_unit'
+  | 'unit'
+  | 'burst'
+  | 'max'
+  | 'amount';
 
-/** A column of the plan, from 0, and the number for rows without a value; NaN if they need one. */
+/** Numbers of a limit by the key of the policy. Times are in microseconds, and a unit is its index in WINDOW_UNITS. */
+export type LimitNumbers = Readonly<Partial<Record<PlannedKey, number>>>;
+
+/** A key of a limit that takes its value from the plan. */
 export interface PlanColumn {
+  readonly key: PlannedKey;
+  /** The column of the plan, from 0. */
   readonly column: number;
   /** Name of the column. */
   readonly name: string;
+  /** The number for rows without a value; NaN if they need one. */
   readonly default: number;
 }
 
-/** A `token_bucket`. */
-interface PlannedBucket {
-  readonly kind: 'token_bucket';
-  readonly maxTokens: PlanNumber;
-  readonly tokensPerFill: PlanNumber;
-  readonly fillIntervalMicros: PlanNumber;
+/** A limit whose numbers may come from the plan of a customer, as plain data. */
+export interface PlannedRate {
+  /** The numbers of the limit for customers without a row. */
+  readonly numbers: LimitNumbers;
+  /** The numbers that come from the plan. */
+  readonly columns: readonly PlanColumn[];
+  /** A limit of requests per unit; undefined for a `token_bucket` and for `concurrency`. */
+  readonly units: PlannedUnits | undefined;
+  /** The maximum debt; `capacity` if the policy sets none. */
   readonly maxDebt: number | 'capacity';
-  /** `hold.amount`; undefined without it. */
-  readonly holdAmount: PlanNumber | undefined;
 }
 
-/** Requests per unit: a window, or a token bucket. */
 interface PlannedUnits {
-  readonly kind: 'units';
-  readonly requestsPerUnit: PlanNumber;
-  /** Index of the unit in WINDOW_UNITS. */
-  readonly unit: PlanNumber;
   readonly multiplier: number;
   /** Whether the requests are limited by a token bucket instead of a window. */
   readonly isBucket: boolean;
-  readonly burst: PlanNumber | undefined;
   readonly timeZone: string | undefined;
-  readonly maxDebt: number | 'capacity';
-  /** `hold.amount`; undefined without it. */
-  readonly holdAmount: PlanNumber | undefined;
 }
 
-interface PlannedConcurrency {
-  readonly kind: 'concurrency';
-  readonly max: PlanNumber;
+/** Returns the keys that take their value from the plan, each with the name of the value: `max_tokens` from `burst`. */
+export function columnNames({ columns }: PlannedRate): readonly (readonly [key: string, value: string])[] {
+  return columns.map(({ key, name }) => [key, name]);
 }
 
-/** A rate whose numbers may come from the plan of a customer, as plain data. */
-export type PlannedRate = PlannedBucket | PlannedUnits | PlannedConcurrency;
-
-/** Names of the fields that may come from a plan, as in the policy file. */
-const FIELD_NAMES: ReadonlyMap<string, string> = new Map([
-  ['maxTokens', 'max_tokens'],
-  ['tokensPerFill', 'tokens_per_fill'],
-  ['fillIntervalMicros', 'fill_interval'],
-  ['requestsPerUnit', 'requests_per_unit'],
-  ['unit', 'unit'],
-  ['burst', 'burst'],
-  ['max', 'max'],
-  ['holdAmount', 'amount'],
-]);
-
-/** Returns the fields that come from a plan, each with the name of the value: `max_tokens` from `burst`. */
-export function plannedFields(rate: PlannedRate): readonly (readonly [field: string, value: string])[] {
-  return Object.entries(rate as object).flatMap(([key, from]: [string, unknown]) => {
-    const field = FIELD_NAMES.get(key);
-    if (field === undefined || typeof from !== 'object') return [];
-    return [[field, (from as PlanColumn).name] as const];
+/** Returns the numbers of a limit for a row of values; NaN for those that the row lacks. */
+export function numbersOf({ numbers, columns }: PlannedRate, values: Float64Array): LimitNumbers {
+  const own = columns.map(({ key, column, default: standard }) => {
+    const value = values[FIRST_COLUMN + column] as number;
+    return [key, Number.isNaN(value) ? standard : value];
   });
+  return { ...numbers, ...Object.fromEntries(own) };
 }
 
-/** Returns a number for a row of values. */
-export function planNumber(from: PlanNumber, values: Float64Array): number {
-  if (typeof from === 'number') return from;
-  const value = values[FIRST_COLUMN + from.column] as number;
-  return Number.isNaN(value) ? from.default : value;
-}
-
-/** Returns whether a row of values has all numbers of a rate that come from a plan and have no default. */
+/** Returns whether a row of values has all numbers of a limit that come from a plan and have no default. */
 export function hasNumbers(rate: PlannedRate, values: Float64Array): boolean {
-  return Object.values(rate as object).every(
-    (from: unknown) => typeof from !== 'object' || !Number.isNaN(planNumber(from as PlanColumn, values)),
-  );
+  return !Object.values(numbersOf(rate, values)).some(Number.isNaN);
 }
 
 /** Returns the rate for a row of values, which was checked when it was read. */
 export function plannedRateSpec(rate: PlannedRate, values: Float64Array): RateSpec {
-  const numberOf = (from: PlanNumber): number => planNumber(from, values);
-  if (rate.kind === 'concurrency') return { kind: rate.kind, max: numberOf(rate.max) };
+  const numbers = numbersOf(rate, values);
+  if (numbers.max !== undefined) return { kind: 'concurrency', max: numbers.max };
+  const { requests_per_unit: requests = 0, burst: maxTokens = requests } = numbers;
   const debtOf = (capacity: number): { readonly maxDebt: number; readonly minChargeHits: number } => {
     const maxDebt = rate.maxDebt === 'capacity' ? capacity : rate.maxDebt;
     return { maxDebt, minChargeHits: minChargeHitsOf(maxDebt) };
   };
-  if (rate.kind === 'token_bucket') {
-    const maxTokens = numberOf(rate.maxTokens);
+  if (rate.units === undefined) {
+    const {
+      max_tokens: capacity = 0,
+      tokens_per_fill: tokensPerFill = 1,
+      fill_interval: micros = 0,
+    } = numbers;
     return {
-      kind: rate.kind,
-      maxTokens,
-      tokensPerFill: numberOf(rate.tokensPerFill),
-      fillIntervalMicros: numberOf(rate.fillIntervalMicros),
-      ...debtOf(maxTokens),
+      kind: 'token_bucket',
+      maxTokens: capacity,
+      tokensPerFill,
+      fillIntervalMicros: micros,
+      ...debtOf(capacity),
     };
   }
-  const { multiplier, timeZone } = rate;
-  const unit = WINDOW_UNITS[numberOf(rate.unit)] as WindowUnit;
-  const requests = numberOf(rate.requestsPerUnit);
-  if (!rate.isBucket || requests === 0) {
+  const { multiplier, timeZone, isBucket } = rate.units;
+  const unit = WINDOW_UNITS[numbers.unit ?? 0] as WindowUnit;
+  if (!isBucket || requests === 0) {
     return { kind: 'window', unit, multiplier, requestsPerUnit: requests, timeZone, ...debtOf(requests) };
   }
-  const maxTokens = rate.burst === undefined ? requests : numberOf(rate.burst);
   return {
     kind: 'token_bucket',
     maxTokens,

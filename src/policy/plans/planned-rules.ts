@@ -14,7 +14,7 @@ import {
   type PhaseSchedule,
   type Rule,
 } from '../rule.js';
-import { hasNumbers, type PlannedRate, planNumber, plannedRateSpec } from './plan-rate.js';
+import { hasNumbers, numbersOf, type PlannedRate, plannedRateSpec } from './plan-rate.js';
 import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt } from './plan-table.js';
 
 /** The limit of a blocked customer, which denies every request, and never changes a bucket. */
@@ -134,11 +134,8 @@ function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | un
 }
 
 function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | undefined {
-  if (hold === undefined || plan === undefined || plan.kind === 'concurrency') return hold;
-  if (lacksNumbers(plan, values)) return hold;
-  const { holdAmount } = plan;
-  if (typeof holdAmount !== 'object') return hold;
-  const amount = planNumber(holdAmount, values);
+  if (hold?.amount === undefined || plan === undefined || lacksNumbers(plan, values)) return hold;
+  const { amount = hold.amount } = numbersOf(plan, values);
   expectCount(amount, 1, 'the amount of a hold');
   return { ...hold, amount };
 }

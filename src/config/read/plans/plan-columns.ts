@@ -6,6 +6,9 @@ import { PHASES, type Phase } from '../../../policy/rule.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../../yaml/field-reader.js';
 import { isNullText } from '../../yaml/yaml-scalar.js';
+import { joinPath } from '../../yaml/yaml-value.js';
+import type { Fields } from '../field.js';
+import { POLICY_FIELDS, RATE_FIELDS } from '../policy-fields.js';
 import { readScalar, type ScalarKind, type ScalarValue } from '../scalar-kinds.js';
 
 /**
@@ -15,16 +18,15 @@ import { readScalar, type ScalarKind, type ScalarValue } from '../scalar-kinds.j
 const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_|^[-+]?\d{1,3}\.\d{3}$/i;
 
 /** The fields that can take a value from a plan, by their path in a limit. */
-export const PLANNED_FIELDS: Readonly<Record<string, ColumnKind>> = {
-  'token_bucket.max_tokens': 'count',
-  'token_bucket.tokens_per_fill': 'count',
-  'token_bucket.fill_interval': 'duration',
-  requests_per_unit: 'count',
-  unit: 'unit',
-  burst: 'count',
-  'concurrency.max': 'count',
-  'hold.amount': 'count',
-};
+export const PLANNED_FIELDS: ReadonlyMap<string, ColumnKind> = new Map(plannedFields(RATE_FIELDS, ''));
+
+function* plannedFields(fields: Fields, place: string): Generator<readonly [path: string, kind: ColumnKind]> {
+  for (const [key, field] of Object.entries(fields)) {
+    const path = joinPath(place, key);
+    if (field.planned) yield [path, field.kind as ColumnKind];
+    else if (field.kind === 'mapping') yield* plannedFields(POLICY_FIELDS[field.of], path);
+  }
+}
 
 /** The values of a column. The limits that use it have narrower bounds, and check them. */
 const VALUE_KINDS = {

@@ -8,9 +8,6 @@ import { addFields, type RowSink } from './row-sink.js';
 /** Maximum size of a file with rows, in bytes. */
 export const MAX_PLAN_BYTES = 128 * 1024 * 1024;
 
-/** Maximum number of rows. */
-export const MAX_PLAN_ROWS = 2_000_000;
-
 /** The formats of tables, by the end of their file's name or the scheme of their address. */
 const READERS: readonly (readonly [RegExp, (text: string, sink: RowSink, problems: ProblemList) => void])[] =
   [

@@ -1,13 +1,14 @@
 import { timeZoneName } from '../../../limiter/calendar.js';
 import { MAX_UINT32 } from '../../../limiter/rate.js';
-import type { PlanNumber, PlannedRate } from '../../../policy/plans/plan-rate.js';
+import type { PlannedKey, PlannedRate } from '../../../policy/plans/plan-rate.js';
 import { type ColumnKind, FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import { ProblemList } from '../../yaml/config-problem.js';
 import { FieldReader } from '../../yaml/field-reader.js';
 import type { YamlMap, YamlScalar, YamlValue } from '../../yaml/yaml-document.js';
 import { joinPath } from '../../yaml/yaml-value.js';
-import { keysOf, RATE_FIELDS } from '../policy-fields.js';
+import { readMapping } from '../field-values.js';
+import { PLAN_VALUE_NAME, RATE_FIELDS } from '../policy-fields.js';
 import type { RateDefaults, RateFields } from '../rates/rate-fields.js';
 import { type LimitCheck, PLANNED_FIELDS, readPlanNumber, textOfNumber } from './plan-columns.js';
 import type { PlansReader } from './read-plans.js';
@@ -27,8 +28,7 @@ interface PlanValue {
 /** Reads the rate of a limit without values from plans. */
 export type ReadFixedRate = (reader: FieldReader, defaults: RateDefaults) => RateFields | undefined;
 
-/** Matches names that can be the header of a column and the key of a mapping. */
-const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
+const NAME = new RegExp(PLAN_VALUE_NAME);
 
 /**
  * Reads a limit with fields that take their values from a plan. Returns undefined for a limit without such fields.
@@ -121,45 +121,39 @@ function checkHold(reader: FieldReader, { rate, hold }: RateFields, values: read
   }
 }
 
-/** Reports fields of a limit that cannot take a value from a plan, but have one. Returns whether there are any. */
-function refuseOthers(reader: FieldReader, map: YamlMap, place: string): boolean {
-  let isRefused = false;
-  for (const [key, { value }] of map.fields) {
-    if (value.kind !== 'map' || (place === '' && !Object.hasOwn(RATE_FIELDS, key))) continue;
-    const path = joinPath(place, key);
-    if (path in PLANNED_FIELDS) continue;
-    if (value.fields.has('plan')) {
-      isRefused = true;
-      reader.problems.error(
-        value.at,
-        joinPath(reader.path, path),
-        `"${key}" cannot take a value from a plan; write the value`,
-      );
-    } else if (refuseOthers(reader, value, path)) {
-      isRefused = true;
-    }
-  }
-  return isRefused;
-}
-
-/** Returns the fields that take values from plans; undefined without any. Reports invalid ones. */
+/**
+ * Returns the fields that take values from plans, in the order of {@link PLANNED_FIELDS}; undefined without any.
+ * Reports invalid ones, and fields that cannot take a value from a plan.
+ */
 function findValues(reader: FieldReader, plans: PlansReader | undefined): readonly PlanValue[] | undefined {
   const values: PlanValue[] = [];
-  let isFound = refuseOthers(reader, reader.map, '');
-  for (const [path, kind] of Object.entries(PLANNED_FIELDS)) {
-    const [first = '', second] = path.split('.');
-    const outer = reader.field(first)?.value;
-    const written = second === undefined || outer?.kind !== 'map' ? outer : outer.fields.get(second)?.value;
-    if (written?.kind !== 'map') continue;
-    isFound = true;
-    const value = readValue(
-      new FieldReader(written, reader.pathOf(path), reader.problems),
-      path,
-      kind,
-      plans,
-    );
-    if (value !== undefined) values.push(value);
-  }
+  let isFound = false;
+  const search = (map: YamlMap, place: string): void => {
+    for (const [key, { value }] of map.fields) {
+      if (value.kind !== 'map' || (place === '' && !Object.hasOwn(RATE_FIELDS, key))) continue;
+      const path = joinPath(place, key);
+      const kind = PLANNED_FIELDS.get(path);
+      if (kind === undefined && !value.fields.has('plan')) {
+        search(value, path);
+        continue;
+      }
+      isFound = true;
+      const written = new FieldReader(value, reader.pathOf(path), reader.problems);
+      if (kind === undefined) {
+        reader.problems.error(
+          value.at,
+          written.path,
+          `"${key}" cannot take a value from a plan; write the value`,
+        );
+        continue;
+      }
+      const read = readValue(written, path, kind, plans);
+      if (read !== undefined) values.push(read);
+    }
+  };
+  search(reader.map, '');
+  const order = [...PLANNED_FIELDS.keys()];
+  values.sort((one, other) => order.indexOf(one.path) - order.indexOf(other.path));
   return isFound ? values : undefined;
 }
 
@@ -169,7 +163,7 @@ function readValue(
   kind: ColumnKind,
   plans: PlansReader | undefined,
 ): PlanValue | undefined {
-  value.expectKeys(keysOf('plan_value'));
+  const { plan: name } = readMapping(value, 'plan_value');
   const { map: written, problems } = value;
   if (plans === undefined) {
     problems.error(
@@ -180,15 +174,7 @@ function readValue(
     );
     return undefined;
   }
-  const name = value.text('plan');
-  if (name === undefined) {
-    problems.error(
-      written.at,
-      value.path,
-      '"plan" is missing; write the name of a value, as in { plan: burst, default: 100 }',
-    );
-    return undefined;
-  }
+  if (name === undefined) return undefined;
   if (!NAME.test(name) || (PLAN_FLAGS as readonly string[]).includes(name) || name === plans.by) {
     value.error(
       'plan',
@@ -259,52 +245,41 @@ function checkOf(
   };
 }
 
-/** Returns the rate as plain data for decisions. `base` is the limit with default values, which has no errors. */
+/** Returns the limit as plain data for decisions. `base` is the limit with default values, which has no errors. */
 function plannedRate(
   base: FieldReader,
   values: readonly PlanValue[],
   { algorithm: standardAlgorithm }: RateDefaults,
 ): PlannedRate {
-  const byPath = new Map(values.map((value) => [value.path, value]));
-  const numberOf = (reader: FieldReader, path: string, absent: number): PlanNumber => {
-    const value = byPath.get(path);
-    if (value !== undefined) return { column: value.column, name: value.name, default: value.default };
-    const literal = readPlanNumber(
-      reader,
-      path.slice(path.indexOf('.') + 1),
-      PLANNED_FIELDS[path] as ColumnKind,
-    );
-    return literal === undefined || Number.isNaN(literal) ? absent : literal;
-  };
-  const slots = base.mapping('concurrency');
-  if (slots !== undefined) return { kind: 'concurrency', max: numberOf(slots, 'concurrency.max', 0) };
-  const hold = base.mapping('hold');
-  const holdAmount = hold?.field('amount') === undefined ? undefined : numberOf(hold, 'hold.amount', 0);
-  const maxDebt = base.integer('max_debt', 0, MAX_UINT32) ?? debtWithoutMaximum(base);
-  const bucket = base.mapping('token_bucket');
-  if (bucket !== undefined) {
-    return {
-      kind: 'token_bucket',
-      maxTokens: numberOf(bucket, 'token_bucket.max_tokens', 0),
-      tokensPerFill: numberOf(bucket, 'token_bucket.tokens_per_fill', 1),
-      fillIntervalMicros: numberOf(bucket, 'token_bucket.fill_interval', 0),
-      maxDebt,
-      holdAmount,
-    };
+  const numbers: Partial<Record<PlannedKey, number>> = {};
+  for (const [path, kind] of PLANNED_FIELDS) {
+    const key = keyOf(path);
+    const reader = path === key ? base : base.mapping(path.slice(0, -key.length - 1));
+    const number = reader && readPlanNumber(reader, key, kind);
+    if (number !== undefined && !Number.isNaN(number)) numbers[key] = number;
   }
   const calendar = base.text('calendar');
-  const standard = calendar === undefined ? standardAlgorithm : 'fixed_window';
+  const algorithm = base.text('algorithm') ?? (calendar === undefined ? standardAlgorithm : 'fixed_window');
   return {
-    kind: 'units',
-    requestsPerUnit: numberOf(base, 'requests_per_unit', 0),
-    unit: numberOf(base, 'unit', 0),
-    multiplier: base.integer('unit_multiplier', 1, MAX_UINT32) ?? 1,
-    isBucket: (base.text('algorithm') ?? standard) === 'token_bucket',
-    burst: base.field('burst') === undefined ? undefined : numberOf(base, 'burst', 0),
-    timeZone: calendar === undefined ? undefined : timeZoneName(calendar),
-    maxDebt,
-    holdAmount,
+    numbers,
+    columns: values.map(({ path, column, name, default: standard }) => {
+      return { key: keyOf(path), column, name, default: standard };
+    }),
+    units:
+      numbers.unit === undefined
+        ? undefined
+        : {
+            multiplier: base.integer('unit_multiplier', 1, MAX_UINT32) ?? 1,
+            isBucket: algorithm === 'token_bucket',
+            timeZone: calendar === undefined ? undefined : timeZoneName(calendar),
+          },
+    maxDebt: base.integer('max_debt', 0, MAX_UINT32) ?? debtWithoutMaximum(base),
   };
+}
+
+/** Returns the key of a field: the last part of its path. */
+function keyOf(path: string): PlannedKey {
+  return path.slice(path.lastIndexOf('.') + 1) as PlannedKey;
 }
 
 function debtWithoutMaximum(base: FieldReader): 0 | 'capacity' {

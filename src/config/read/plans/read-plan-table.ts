@@ -22,9 +22,10 @@ import { shownStart } from '../../../runtime/shown-address.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
 import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
+import { MAX_PLAN_ROWS } from '../policy-fields.js';
 import type { ReadFile } from '../read-derive.js';
 import type { Cells, RowProblem, RowValues } from './plan-columns.js';
-import { MAX_PLAN_BYTES, MAX_PLAN_ROWS, readPlanRows } from './plan-rows.js';
+import { MAX_PLAN_BYTES, readPlanRows } from './plan-rows.js';
 import { PlanTableBuilder } from './plan-table-builder.js';
 import type { PlansReader } from './read-plans.js';
 import type { RowSink } from './row-sink.js';
@@ -62,7 +63,6 @@ export interface ReadPlanTable {
 /** Reads the rows of `plans`, after all limits that use them. */
 export function readPlanTable(plans: PlansReader, options: PlanTableOptions): ReadPlanTable {
   const rows = new RowReader(plans, options);
-  rows.addPlans();
   if (plans.file === undefined) return { table: rows.finish(''), file: undefined, isKept: false };
   if (plans.isRefusedAddress) return { table: undefined, file: undefined, isKept: false };
   if (plans.isRemote && options.skipsAddresses) {
@@ -95,21 +95,13 @@ export function readPlanTable(plans: PlansReader, options: PlanTableOptions): Re
       ? 'all customers have the limits of customers without a row'
       : `the rows that were read at ${new Date(kept.readAtMillis).toISOString()} stay in effect`;
   problems.warn(WHOLE_FILE, '', `${inEffect} until ${plans.isRemote ? 'rows arrive' : 'the file is valid'}`);
-  return { table: kept ?? withoutRows(plans, options), file: problems, isKept: true };
-}
-
-function withoutRows(plans: PlansReader, options: PlanTableOptions): PlanTable {
-  const rows = new RowReader(plans, options);
-  rows.addPlans();
-  return rows.finish('');
+  return { table: kept ?? new RowReader(plans, options).finish(''), file: problems, isKept: true };
 }
 
 /** Returns the last valid rows, for the current limits; undefined without usable rows. */
 function lastRows(plans: PlansReader, options: PlanTableOptions): PlanTable | undefined {
   if (options.previous === undefined || plans.reader.problems.errors.length > 0) return undefined;
-  const rows = new RowReader(plans, options);
-  rows.addPlans();
-  return rows.finishPrevious(options.previous);
+  return new RowReader(plans, options).finishPrevious(options.previous);
 }
 
 /** Returns the message of a file that cannot be read. Its path is relative to the policy file. */
@@ -164,10 +156,11 @@ class RowReader implements RowSink {
     const { previous } = options;
     const hasRows = plans.file !== undefined && previous?.by === plans.by && previous.file !== '';
     this.#previous = hasRows ? previous : undefined;
+    this.#addPlans();
   }
 
   /** Checks the plans of `define`, which are also the rows of a policy without a file. */
-  addPlans(): void {
+  #addPlans(): void {
     const { defined, columns, standard, file } = this.#plans;
     for (const [name, plan] of defined) {
       this.#planValues.set(name, [this.#planValues.size, ...plan.numbers(columns)]);

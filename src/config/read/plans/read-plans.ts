@@ -8,7 +8,7 @@ import { shownStart } from '../../../runtime/shown-address.js';
 import { isPlanAddress, isRedisAddress } from '../../sources/plan-address.js';
 import type { FieldReader, Located } from '../../yaml/field-reader.js';
 import { isNullText } from '../../yaml/yaml-scalar.js';
-import { keysOf } from '../policy-fields.js';
+import { readMapping } from '../field-values.js';
 import {
   type LimitCheck,
   nearColumn,
@@ -16,12 +16,7 @@ import {
   type PlanNumberKind,
   readPlanNumber,
 } from './plan-columns.js';
-import { MAX_PLAN_ROWS } from './plan-rows.js';
 
-/** Default `max_drop`, in percent of the rows. */
-const DEFAULT_MAX_DROP = 20;
-/** Default `max_drop_from`, in rows. */
-const DEFAULT_MAX_DROP_FROM = 20;
 /** Maximum length of the address of a source. */
 const MAX_ADDRESS = 2048;
 /** Maximum number of places that a message lists. */
@@ -100,20 +95,19 @@ export class PlansReader {
 
   constructor(reader: FieldReader) {
     this.reader = reader;
-    reader.expectKeys(keysOf('plans'));
-    this.by = reader.name('by') ?? '';
-    this.from = reader.text('from') ?? '';
+    const values = readMapping(reader, 'plans');
+    const { by = '', from = '', default: standard } = values;
+    this.by = by;
+    this.from = from;
     this.file = this.from === '' ? undefined : planPath(reader, this.from);
     const errorsBefore = reader.problems.errorCount;
     if (this.isRemote) this.checkAddress();
     this.isRefusedAddress = reader.problems.errorCount > errorsBefore;
-    this.maxDrop = reader.number('max_drop', 0, 100) ?? DEFAULT_MAX_DROP;
-    this.maxDropFrom = reader.integer('max_drop_from', 1, MAX_PLAN_ROWS) ?? DEFAULT_MAX_DROP_FROM;
-    this.namedColumns = reader.texts('columns', 'names of columns');
-    const names = this.namedColumns.map(({ value }) => value);
-    this.readColumns = reader.field('columns') === undefined ? undefined : names;
-    this.defined = readDefined(reader);
-    const standard = reader.text('default');
+    this.maxDrop = values.max_drop;
+    this.maxDropFrom = values.max_drop_from;
+    this.namedColumns = values.columns ?? [];
+    this.readColumns = values.columns?.map(({ value }) => value);
+    this.defined = readDefined(reader, values.define);
     this.standard = standard !== undefined && this.defined.has(standard) ? standard : undefined;
     this.check(standard);
   }
@@ -162,12 +156,6 @@ export class PlansReader {
           'start; name a plan with limits, and give this plan to customers in the rows',
       );
     }
-    if (this.by === '') {
-      reader.error(
-        'by',
-        '"by" is missing; write the key of the entry that names the customer, such as tenant',
-      );
-    }
     for (const [name, plan] of defined) {
       if (this.file === undefined || !isNullText(name)) continue;
       const message = `rows cannot name the plan "${name}", because this text means no plan; change the name`;
@@ -181,11 +169,6 @@ export class PlansReader {
     }
     if (this.readColumns !== undefined && this.file === undefined) {
       reader.error('columns', '"columns" names columns of a table; add "from", or remove "columns"');
-    } else if (this.readColumns?.length === 0) {
-      reader.error(
-        'columns',
-        '"columns" names no column; write those to read, such as [plan], or remove the key',
-      );
     }
     if (standard !== undefined && this.standard === undefined) {
       const near = nearest(standard, defined.keys());
@@ -265,9 +248,8 @@ function isHashAddress({ pathname, search, hostname }: URL): boolean {
   }
 }
 
-function readDefined(reader: FieldReader): ReadonlyMap<string, DefinedPlan> {
+function readDefined(reader: FieldReader, define: FieldReader | undefined): ReadonlyMap<string, DefinedPlan> {
   const defined = new Map<string, DefinedPlan>();
-  const define = reader.mapping('define');
   if (define === undefined) return defined;
   if (define.map.fields.size > MAX_PLANS) {
     reader.error(

@@ -411,7 +411,7 @@ describe('"columns" of "plans"', () => {
       'plan, burst',
       'rows.csv:1:1: the column "burst" is missing; add it to the first line, or remove it from',
     ],
-    ['', '"columns" names no column; write those to read'],
+    ['', 'plans.columns: the list "columns" is empty; add an item, or remove the list'],
     ['[plan]', 'plans.columns[0]: each item of "columns" must be a non-empty string'],
   ])('cannot be [%s]', (names, message) => {
     expect(problemsOf(columns(names)).join('\n')).toContain(message);
