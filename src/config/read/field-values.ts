@@ -64,8 +64,7 @@ function readField(reader: FieldReader, key: string, field: Field): unknown {
   const found = reader.field(key);
   if (found !== undefined) {
     const value = readKind(reader, key, field, found.value);
-    if (value === '' && field.required !== undefined && field.mayBeEmpty !== true)
-      missing(reader, key, field);
+    if (value === '' && field.required !== undefined && !field.mayBeEmpty) missing(reader, key, field);
     if (value !== undefined) return value;
   } else if (field.required !== undefined) missing(reader, key, field);
   else if (field.empty === 'error' && reader.has(key)) {
@@ -110,7 +109,7 @@ function readKind(reader: FieldReader, key: string, field: Field, value: YamlVal
     case 'word_or_mapping':
       return readWordOrMapping(reader, key, field, value);
     case 'metadata':
-      return readMetadata(reader);
+      return readMetadata(reader, key);
     case 'any':
       return undefined;
     default:

@@ -94,13 +94,7 @@ export function readDomain(
   const spec = {
     domain,
     file: sources.map(({ file }) => file).join(', '),
-    settings: {
-      responseHeaders: settings.responseHeaders,
-      requestHeaders: settings.requestHeaders,
-      deniedResponse: settings.deniedResponse,
-      decisionMetadata: settings.decisionMetadata,
-      overrideAlgorithm: settings.algorithm,
-    },
+    settings: settings.domain,
     steps,
     plans: plans?.table,
     root,
@@ -263,11 +257,11 @@ class TreeReader {
     // The first entry with the key selects the row.
     const isPlanEntry = above.planEntry === 'absent' && matched.key === this.settings.plans?.by;
     const planEntry = isPlanEntry ? entryOf(matched) : above.planEntry;
-    const { algorithm, plans } = this.settings;
+    const { domain, plans } = this.settings;
     const { rules, isList, onStoreFailure, replaced } = readRules(reader, values, {
       node: { phase, enforcePercent, shadowMode, quotaMode, detailedMetric },
       file: {
-        algorithm,
+        algorithm: domain.overrideAlgorithm,
         plans,
         onStoreFailure: this.settings.onStoreFailure,
         hasCustomer: planEntry !== 'absent',

@@ -15,8 +15,8 @@ export const MAX_METADATA_DEPTH = 30;
  * Reads `metadata`: any mapping, converted to a google.protobuf.Struct as in envoyproxy/ratelimit. Unquoted values
  * follow YAML 1.1, numbers become doubles, and keys become strings. Undefined if absent, empty or invalid.
  */
-export function readMetadata(reader: FieldReader): Metadata | undefined {
-  const metadata = reader.mapping('metadata');
+export function readMetadata(reader: FieldReader, key: string): Metadata | undefined {
+  const metadata = reader.mapping(key);
   if (metadata === undefined || metadata.map.fields.size === 0) return undefined;
   const errorsBefore = reader.problems.errorCount;
   const value = readMapping(metadata.map, metadata.path, 1, metadata);

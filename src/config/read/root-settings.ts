@@ -1,33 +1,20 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
-import type { Algorithm, UnmatchedMode } from '../../policy/policy.js';
-import {
-  type DeniedResponse,
-  fixedPhase,
-  type HeaderFamilies,
-  type PhaseSchedule,
-} from '../../policy/rule.js';
+import type { Algorithm, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
+import { fixedPhase, type PhaseSchedule } from '../../policy/rule.js';
 import type { Position } from '../yaml/config-problem.js';
 import type { FieldReader } from '../yaml/field-reader.js';
-import { expectKeysOf, type FieldValues, readFields } from './field-values.js';
+import { expectKeysOf, readFields } from './field-values.js';
 import { PlansReader } from './plans/read-plans.js';
 import { POLICY_FIELDS } from './policy-fields.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { phaseOf } from './read-phase.js';
-import { type Answers, answersOf } from './read-response.js';
+import { answersOf } from './read-response.js';
 
-/** The settings at the top of a domain's files. */
+/** The settings at the top of a domain's files, and what else is there. */
 export interface RootSettings {
+  readonly domain: DomainSettings;
   readonly phase: PhaseSchedule;
-  /** The default of the environment if the files set none. */
-  readonly algorithm: Algorithm;
-  /** Absent if the environment decides. */
-  readonly responseHeaders: HeaderFamilies | undefined;
-  /** Absent if the environment decides. */
-  readonly requestHeaders: HeaderFamilies | undefined;
-  readonly deniedResponse: DeniedResponse | undefined;
-  /** Absent if the environment decides. */
-  readonly decisionMetadata: boolean | undefined;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly onUnmatched: UnmatchedMode;
   /** See Rule.enforcePercent. */
@@ -48,27 +35,20 @@ export function readRootSettings(
   readFile: ReadFile,
   defaultAlgorithm: Algorithm,
 ): RootSettings {
-  const files = sources.map((source): FileValues => {
-    expectKeysOf(source.root, 'file');
-    const values = readFields(source.root, SETTINGS);
-    return { ...source, values, phase: phaseOf(values.phase), answers: answersOf(values) };
-  });
-  const { file: settings } = POLICY_FIELDS;
+  const files = sources.map(valuesOf);
+  const { phase, on_store_failure: failure, on_unmatched: unmatched, enforce_percent: percent } = SETTINGS;
   return {
-    phase: agreed(files, 'phase', ({ phase }) => phase) ?? fixedPhase(settings.phase.default),
-    algorithm: agreed(files, 'algorithm', ({ values }) => values.algorithm) ?? defaultAlgorithm,
-    responseHeaders: agreed(files, 'response_headers', ({ answers }) => answers.responseHeaders),
-    requestHeaders: agreed(files, 'request_headers', ({ answers }) => answers.requestHeaders),
-    deniedResponse: agreed(files, 'denied_response', ({ answers }) => answers.deniedResponse),
-    decisionMetadata: agreed(files, 'decision_metadata', ({ values }) => values.decision_metadata),
-    onStoreFailure:
-      agreed(files, 'on_store_failure', ({ answers }) => answers.onStoreFailure) ??
-      settings.on_store_failure.default,
-    onUnmatched:
-      agreed(files, 'on_unmatched', ({ values }) => values.on_unmatched) ?? settings.on_unmatched.default,
-    enforcePercent:
-      agreed(files, 'enforce_percent', ({ values }) => values.enforce_percent) ??
-      settings.enforce_percent.default,
+    domain: {
+      responseHeaders: agreed(files, 'response_headers'),
+      requestHeaders: agreed(files, 'request_headers'),
+      deniedResponse: agreed(files, 'denied_response'),
+      decisionMetadata: agreed(files, 'decision_metadata'),
+      overrideAlgorithm: agreed(files, 'algorithm') ?? defaultAlgorithm,
+    },
+    phase: agreed(files, 'phase') ?? fixedPhase(phase.default),
+    onStoreFailure: agreed(files, 'on_store_failure') ?? failure.default,
+    onUnmatched: agreed(files, 'on_unmatched') ?? unmatched.default,
+    enforcePercent: agreed(files, 'enforce_percent') ?? percent.default,
     derived: readOneDerive(files, readFile),
     plans: readOnePlans(files),
     descriptors: files.map(({ values }) => values.descriptors ?? []),
@@ -78,22 +58,36 @@ export function readRootSettings(
 /** The keys of a file except for the domain, which is read before all others. */
 const { domain: _, ...SETTINGS } = POLICY_FIELDS.file;
 
-/** A file with its settings. */
-interface FileValues extends PolicySource {
-  readonly values: FieldValues<typeof SETTINGS>;
-  readonly phase: PhaseSchedule | undefined;
-  readonly answers: Answers;
+/** A file with its values, and the settings that several files may have, by key. */
+type FileValues = ReturnType<typeof valuesOf>;
+
+function valuesOf({ file, root }: PolicySource) {
+  expectKeysOf(root, 'file');
+  const values = readFields(root, SETTINGS);
+  const answers = answersOf(values);
+  const settings = {
+    phase: phaseOf(values.phase),
+    algorithm: values.algorithm,
+    response_headers: answers.responseHeaders,
+    request_headers: answers.requestHeaders,
+    denied_response: answers.deniedResponse,
+    decision_metadata: values.decision_metadata,
+    on_store_failure: answers.onStoreFailure,
+    on_unmatched: values.on_unmatched,
+    enforce_percent: values.enforce_percent,
+  };
+  return { file, root, values, settings };
 }
 
-function agreed<T>(
+/** Returns the value of a setting. Reports files that differ from the first one that has it. */
+function agreed<Key extends keyof FileValues['settings']>(
   files: readonly FileValues[],
-  key: string,
-  read: (values: FileValues) => T | undefined,
-): T | undefined {
-  let first: { readonly value: T; readonly file: string; readonly at: Position } | undefined;
-  for (const one of files) {
-    const { file, root } = one;
-    const value = read(one);
+  key: Key,
+): FileValues['settings'][Key] {
+  type Value = FileValues['settings'][Key];
+  let first: { readonly value: Value; readonly file: string; readonly at: Position } | undefined;
+  for (const { file, root, settings } of files) {
+    const value = settings[key];
     if (value === undefined) continue;
     if (first === undefined) {
       first = { value, file, at: root.at(key) };
@@ -136,7 +130,7 @@ function onlyOnce(files: readonly FileValues[], key: string, what: string): read
   const found = files.filter(({ root }) => root.field(key) !== undefined);
   const [first, ...others] = found;
   for (const { root } of others) {
-    const other = placeName((first as PolicySource).file, (first as PolicySource).root.at(key));
+    const other = placeName((first as FileValues).file, (first as FileValues).root.at(key));
     root.error(
       key,
       `"${key}" is already set in ${other}, a file of the same domain; move ${what} to that file`,
