@@ -1,6 +1,6 @@
 /*
  * The rows of `plans`: the values that the limits of each customer have. The table is plain data in shared memory, so
- * that threads pass it on without copying it. A row takes its key and 33 to 65 bytes.
+ * that threads pass it on without copying it. A row takes its key and 22 to 44 bytes.
  */
 
 /** The first columns of the values: the plan of a row, and settings for all limits that use it. */

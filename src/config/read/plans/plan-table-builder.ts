@@ -20,7 +20,7 @@ const FIRST_SLOTS = 128;
 /** Collects the rows of a table, in the form in which a table has them. */
 export class PlanTableBuilder implements PlanKeys {
   rows = 0;
-  /** At most half of the slots are in use. */
+  /** At most three quarters of the slots are in use. */
   slots = new Uint32Array(FIRST_SLOTS * SLOT_WORDS);
   keys: Uint8Array | Uint16Array = new Uint8Array(FIRST_UNITS);
   maxKeyUnits = 0;
@@ -56,7 +56,7 @@ export class PlanTableBuilder implements PlanKeys {
 
   /** Adds a row whose key has none yet; a key has at most MAX_KEY_UNITS. */
   addRow(key: string, index: number, line: number): void {
-    if (++this.rows * 2 * SLOT_WORDS > this.slots.length) this.#growSlots();
+    if (++this.rows * 4 * SLOT_WORDS > this.slots.length * 3) this.#growSlots();
     const hash = hashOfKey(key);
     const at = freeSlot(this.slots, hash);
     this.slots[at + HASH] = hash;

@@ -17,12 +17,8 @@ import {
   readPlanNumber,
 } from './plan-columns.js';
 
-/** Maximum length of the address of a source. */
-const MAX_ADDRESS = 2048;
 /** Maximum number of places that a message lists. */
 const MAX_PLACES = 5;
-/** Maximum number of plans in `define`. */
-const MAX_PLANS = 1000;
 
 /** A plan of `define`. */
 class DefinedPlan {
@@ -107,7 +103,7 @@ export class PlansReader {
     this.maxDropFrom = values.max_drop_from;
     this.namedColumns = values.columns ?? [];
     this.readColumns = values.columns?.map(({ value }) => value);
-    this.defined = readDefined(reader, values.define);
+    this.defined = readDefined(values.define);
     this.standard = standard !== undefined && this.defined.has(standard) ? standard : undefined;
     this.check(standard);
   }
@@ -142,8 +138,6 @@ export class PlansReader {
         'from',
         'the address names no hash; write redis://<host>:<port>/<hash>, or add ?db=<number>',
       );
-    } else if (from.length > MAX_ADDRESS) {
-      reader.error('from', `the address has more than ${MAX_ADDRESS} characters`);
     }
   }
 
@@ -158,7 +152,7 @@ export class PlansReader {
     }
     for (const [name, plan] of defined) {
       if (this.file === undefined || !isNullText(name)) continue;
-      const message = `rows cannot name the plan "${name}", because this text means no plan; change the name`;
+      const message = `rows without quotes cannot name the plan "${name}", which means no plan; change the name`;
       plan.reader.problems.error(plan.reader.map.at, plan.reader.path, message);
     }
     if (this.file === undefined && defined.size === 0) {
@@ -248,15 +242,9 @@ function isHashAddress({ pathname, search, hostname }: URL): boolean {
   }
 }
 
-function readDefined(reader: FieldReader, define: FieldReader | undefined): ReadonlyMap<string, DefinedPlan> {
+function readDefined(define: FieldReader | undefined): ReadonlyMap<string, DefinedPlan> {
   const defined = new Map<string, DefinedPlan>();
   if (define === undefined) return defined;
-  if (define.map.fields.size > MAX_PLANS) {
-    reader.error(
-      'define',
-      `"define" has more than ${MAX_PLANS} plans; write the values into the rows of the file`,
-    );
-  }
   for (const name of define.map.fields.keys()) {
     const plan = define.mapping(name);
     if (plan === undefined) continue;

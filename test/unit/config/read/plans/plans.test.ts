@@ -250,7 +250,7 @@ describe('a cell without a value', () => {
   test('needs a plan with another name, unless the plans are the rows', () => {
     const policy = POLICY.replace('gold: {', '"null": {');
     expect(problemsOf(policy, 'tenant,plan\nacme,free\n').join('\n')).toContain(
-      'plans.define.null: rows cannot name the plan "null", because this text means no plan; change the name',
+      'plans.define.null: rows without quotes cannot name the plan "null", which means no plan; change the name',
     );
     expect(limitOf(policyOf(policy.replace(' from: rows.csv,', '')), 'tenant=null')).toBe(
       'token bucket: 9 tokens, 1 every 1s',
