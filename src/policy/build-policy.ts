@@ -7,9 +7,9 @@ import { PathPattern } from './paths/path-pattern.js';
 import type { PlanTable } from './plans/plan-table.js';
 import { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
+import { rateOf } from './rate-spec.js';
 import { isSecretKey } from './redact.js';
 import { namedRule, type Rule, type RuleSpec } from './rule.js';
-import { SharedParts } from './shared-parts.js';
 import {
   type ConditionSpec,
   type DomainHead,
@@ -41,7 +41,6 @@ export class TreeBuilder {
   private readonly ancestors: { readonly number: number; readonly place: TreePosition }[] = [];
   private readonly rules: Rule[] = [];
   private readonly keys = new Set<string>();
-  private readonly shared = new SharedParts();
   private readonly plans: PlanTable | undefined;
   private readonly denial: PossibleDenial;
 
@@ -73,19 +72,11 @@ export class TreeBuilder {
   }
 
   /** Adds the next node in file order. Throws an Error unless its parent is the last node or one of its ancestors. */
-  addNode({ parent, fields: given, rules: ruleSpecs }: PlacedNode): void {
-    const { shared, secretKeys } = this;
+  addNode({ parent, fields, rules: ruleSpecs }: PlacedNode): void {
     const above = this.nodes[parent];
-    const fields: NodeFields = {
-      ...given,
-      key: shared.text(given.key),
-      value: shared.text(given.value),
-      phase: shared.phase(given.phase),
-      onStoreFailure: shared.failurePolicy(given.onStoreFailure),
-    };
     const place = this.nextPosition(parent, fields);
-    const rules = ruleSpecs.map((spec, index) => this.ruleOf(spec, index, fields, place));
-    const isSecret = isSecretKey(fields.key, secretKeys);
+    const rules = ruleSpecs.map((spec, index) => ruleOf(spec, index, fields, place));
+    const isSecret = isSecretKey(fields.key, this.secretKeys);
     const node = new PolicyNode({ fields, parent: above, rules, isSecret, plans: this.plans });
     if (above !== undefined) {
       above.add(node);
@@ -116,31 +107,15 @@ export class TreeBuilder {
     ancestors.push({ number: this.nodes.length, place });
     return place;
   }
+}
 
-  private ruleOf(spec: RuleSpec, index: number, fields: NodeFields, place: TreePosition): Rule {
-    const { shared } = this;
-    // A denied request has no token, so nothing would give back hits that it counted.
-    // Otherwise, a raised limit would have no effect on a customer whose denied requests were counted.
-    const isPlanned = spec.plan !== undefined;
-    const allOrNothing = fields.isList || spec.hold !== undefined || isPlanned;
-    const rate = spec.rate === undefined ? undefined : shared.rate(spec.rate, allOrNothing);
-    const parts = {
-      name: shared.text(spec.name),
-      rate,
-      hold: shared.hold(spec.hold),
-      phase: shared.phase(spec.phase),
-      replaces: shared.names(spec.replaces),
-      onStoreFailure: shared.failurePolicy(spec.onStoreFailure),
-    };
-    const names = ruleNames(spec, rate, index, fields, place);
-    return namedRule(spec, parts, {
-      path: names.path,
-      digest: names.digest,
-      statName: names.statName,
-      bucketSuffix: shared.text(names.bucketSuffix),
-      statSuffix: shared.text(names.statSuffix),
-    });
-  }
+function ruleOf(spec: RuleSpec, index: number, fields: NodeFields, place: TreePosition): Rule {
+  // A denied request has no token, so nothing would give back hits that it counted.
+  // Otherwise, a raised limit would have no effect on a customer whose denied requests were counted.
+  const isPlanned = spec.plan !== undefined;
+  const allOrNothing = fields.isList || spec.hold !== undefined || isPlanned;
+  const rate = spec.rate === undefined ? undefined : rateOf(spec.rate, allOrNothing);
+  return namedRule(spec, rate, ruleNames(spec, rate, index, fields, place));
 }
 
 /** Builds the tree of a domain at once. By default, `secretKeys` are those of the domain alone. */

@@ -191,7 +191,7 @@ export class CompiledPolicy implements DomainPolicy {
   private rename(node: PolicyNode, place: TreePosition, renamed: Map<Rule, Rule>): void {
     if (node.rules.length === 0) return;
     const rules = node.rules.map((rule, index) => {
-      const made = namedRule(rule, rule, ruleNames(rule, rule.rate, index, node.fields, place));
+      const made = namedRule(rule, rule.rate, ruleNames(rule, rule.rate, index, node.fields, place));
       renamed.set(rule, made);
       return made;
     });

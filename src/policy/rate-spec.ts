@@ -2,6 +2,7 @@ import { type WindowRate, windowRate } from '../limiter/fixed-window.js';
 import { type ConcurrencyRate, concurrencyRate } from '../limiter/holds/concurrency.js';
 import type { Rate } from '../limiter/rate.js';
 import { type TokenBucketRate, tokenBucketRate } from '../limiter/token-bucket.js';
+import { WINDOW_UNITS } from '../limiter/window-unit.js';
 
 /** The independent numbers of a token bucket. */
 export type TokenBucketSpec = Pick<
@@ -35,7 +36,9 @@ export function rateOf(spec: RateSpec, allOrNothing: boolean): Rate {
     const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits } = spec;
     return tokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits);
   }
-  const { unit, requestsPerUnit, multiplier, maxDebt, minChargeHits, timeZone } = spec;
+  const { requestsPerUnit, multiplier, maxDebt, minChargeHits, timeZone } = spec;
+  // Answers look up the unit, which takes longer with a text from another thread.
+  const unit = WINDOW_UNITS.find((known) => known === spec.unit) ?? spec.unit;
   return windowRate(unit, requestsPerUnit, { multiplier, maxDebt, minChargeHits, timeZone, allOrNothing });
 }
 

@@ -195,23 +195,20 @@ export function limitsBefore(rules: readonly Rule[], index: number): readonly Ru
   return rules.slice(first, index);
 }
 
-/** Fields of a rule that other rules of its domain may share. */
-export type SharedRuleParts = Pick<Rule, 'name' | 'rate' | 'hold' | 'phase' | 'replaces' | 'onStoreFailure'>;
-
 /** Returns the rule for `spec` at its place. All rules have one shape, so that the hot path stays monomorphic. */
-export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts, names: RuleNames): Rule {
+export function namedRule(spec: Omit<RuleSpec, 'rate'>, rate: Rate | undefined, names: RuleNames): Rule {
   return {
-    name: shared.name,
+    name: spec.name,
     path: names.path,
     digest: names.digest,
-    rate: shared.rate,
+    rate,
     plan: spec.plan,
-    hold: shared.hold,
-    phase: shared.phase,
+    hold: spec.hold,
+    phase: spec.phase,
     shadowMode: spec.shadowMode,
     quotaMode: spec.quotaMode,
-    replaces: shared.replaces,
-    onStoreFailure: shared.onStoreFailure,
+    replaces: spec.replaces,
+    onStoreFailure: spec.onStoreFailure,
     enforcePercent: spec.enforcePercent,
     responseHeaders: spec.responseHeaders,
     requestHeaders: spec.requestHeaders,

@@ -111,15 +111,15 @@ function ruleOfPlan(rule: Rule, values: Float64Array, phase: PhaseSchedule): Rul
   const place = rule.bucketSuffix.slice(0, rule.bucketSuffix.length - shapeOf(rule.rate).length);
   const hold = rate === undefined ? undefined : holdOfPlan(rule, values);
   const bucketSuffix = place + shapeOf(rate);
-  const made = namedRule(rule, { ...rule, rate, hold, phase }, { ...rule, bucketSuffix });
+  const made = namedRule({ ...rule, hold, phase }, rate, { ...rule, bucketSuffix });
   return isSet(values, BLOCKED) ? blockOf(made) : made;
 }
 
 /** Returns the block of a limit. It has the names of the limit: its holds still end, and operators can change it. */
 function blockOf(rule: Rule): Rule {
   // A blocked customer needs no store.
-  const shared = { ...rule, rate: NOTHING, hold: undefined, onStoreFailure: 'deny' as const };
-  const made = namedRule({ ...rule, onOver: undefined }, shared, rule);
+  const spec = { ...rule, hold: undefined, onStoreFailure: 'deny' as const, onOver: undefined };
+  const made = namedRule(spec, NOTHING, rule);
   if (rule.rate !== undefined) unblocked.set(made, rule);
   return made;
 }

@@ -17,7 +17,7 @@ function across(
 }
 
 describe('policies that are transferred to another process', () => {
-  test('have the same windows, calendars and debts, and share equal objects', () => {
+  test('have the same windows, calendars and debts', () => {
     const limit = 'unit: day, requests_per_unit: 250';
     const before = policyOf(`
 domain: d
@@ -38,7 +38,6 @@ descriptors:
     const after = sent.domains.get('d') as CompiledPolicy;
     expect(after.overrideAlgorithm).toBe('token_bucket');
     expect(dumpTree(sent, 0)).toBe(dumpTree(set, 0));
-    expect(new Set(after.rules.map(({ rate }) => rate)).size).toBe(5);
     const [rate] = after.rules.map((rule) => rule.rate as WindowRate);
     // 31 March 2024 has 23 hours.
     expect((rate as WindowRate).endOf((rate as WindowRate).startOf(day))).toBe(1_711_922_400_000_000);
