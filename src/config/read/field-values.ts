@@ -64,17 +64,22 @@ function readField(reader: FieldReader, key: string, field: Field): unknown {
   const found = reader.field(key);
   if (found !== undefined) {
     const value = readKind(reader, key, field, found.value);
-    if (value === '' && field.required !== undefined && !field.mayBeEmpty) missing(reader, key, field);
+    if (value === '' && field.required !== undefined && !field.mayBeEmpty) reportMissing(reader, key, field);
     if (value !== undefined) return value;
-  } else if (field.required !== undefined) missing(reader, key, field);
-  else if (field.empty === 'error' && reader.has(key)) {
-    reader.error(key, `"${key}" is empty; write a value after it, or remove the key`);
-  }
+  } else if (field.required !== undefined) reportMissing(reader, key, field);
+  else if (reader.has(key)) reportEmpty(reader, key, field);
   return field.inherits === true ? undefined : defaultOf(field);
 }
 
+/** Reports a key without a value, which counts as absent, if that is probably not intended. */
+function reportEmpty(reader: FieldReader, key: string, { empty }: Field): void {
+  const remedy = 'write a value after it, or remove the key';
+  if (empty === 'error') reader.error(key, `"${key}" is empty; ${remedy}`);
+  else if (empty === 'warning') reader.warn(key, `"${key}" is empty and is ignored; ${remedy}`);
+}
+
 /** Reports a missing key: at the key, which may be an empty text, or at the mapping. */
-function missing(reader: FieldReader, key: string, { kind, mayBeEmpty, required }: Field): void {
+function reportMissing(reader: FieldReader, key: string, { kind, mayBeEmpty, required }: Field): void {
   const message = `"${key}" is missing; ${required}`;
   const atKey = ['text', 'name', 'texts', 'flag'].includes(kind) && mayBeEmpty !== true;
   if (atKey) reader.error(key, message);

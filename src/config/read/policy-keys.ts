@@ -71,11 +71,3 @@ export const MISPLACED_KEYS = placesOf(true);
 
 /** Keys that only weir has, and the mapping that each belongs to. A misplaced one is an error. */
 export const WEIR_KEYS = placesOf(false);
-
-/**
- * Keys that should never be left empty: `descriptors` and keys that only weir has. An empty key counts as absent, like
- * any key, but that is rarely intended: another limit, or none, may apply.
- */
-export const NEVER_EMPTY: ReadonlySet<string> = new Set(
-  ALL_KEYS.filter((key) => PLACES.some(([mapping]) => fieldOf(mapping, key)?.empty === 'warning')),
-);

@@ -5,7 +5,7 @@ import { FieldReader, isAmbiguousNumber, kindName, type Vocabulary } from '../ya
 import { VARIABLE } from '../yaml/syntax-problem.js';
 import { parseYaml, parseYamlText, type YamlMap, type YamlValue } from '../yaml/yaml-document.js';
 import { keysOf } from './policy-fields.js';
-import { ALL_KEYS, MISPLACED_KEYS, NEVER_EMPTY, WEIR_KEYS } from './policy-keys.js';
+import { ALL_KEYS, MISPLACED_KEYS, WEIR_KEYS } from './policy-keys.js';
 import { showDeriveKey } from './read-derive.js';
 
 /** One document of a policy, a file or a resource. Its domain is known, and its contents are not read yet. */
@@ -139,7 +139,6 @@ export function placeName(file: string, at: Position): string {
 /** Properties of policy keys that hold in every mapping. */
 const POLICY_VOCABULARY: Vocabulary = {
   correctMappings: WEIR_KEYS,
-  neverEmpty: NEVER_EMPTY,
   checkIgnored: ({ key, value }, path, problems) => {
     if (key !== 'metadata') checkIgnored(value, path, problems);
   },

@@ -27,8 +27,6 @@ export interface Located<T> {
 export interface Vocabulary {
   /** The mapping that a misplaced key belongs to, for the remedy: "it belongs in a descriptor". */
   readonly correctMappings: ReadonlyMap<string, string>;
-  /** Keys that cause a warning if they are empty. */
-  readonly neverEmpty: ReadonlySet<string>;
   /** Reports errors in the value of a misplaced field at `path`, which is otherwise ignored. */
   readonly checkIgnored: (field: YamlField, path: string, problems: ProblemList) => void;
   /** Keys that the format had in an earlier version. */
@@ -38,7 +36,6 @@ export interface Vocabulary {
 /** Vocabulary of a format without misplaced keys. */
 const NO_VOCABULARY: Vocabulary = {
   correctMappings: new Map(),
-  neverEmpty: new Set(),
   checkIgnored: () => {},
   removed: new Map(),
 };
@@ -76,15 +73,7 @@ export class FieldReader {
     refused: ReadonlyMap<string, string> = new Map(),
   ): void {
     for (const field of this.map.fields.values()) {
-      if (known.includes(field.key)) {
-        if (this.vocabulary.neverEmpty.has(field.key) && isNull(field.value)) {
-          this.warn(
-            field.key,
-            `"${field.key}" is empty and is ignored; write a value after it, or remove the key`,
-          );
-        }
-        continue;
-      }
+      if (known.includes(field.key)) continue;
       const path = field.shown ? joinPath(this.path, field.key) : `${this.path}[${field.index}]`;
       const removed = field.shown ? this.vocabulary.removed.get(field.key) : undefined;
       if (removed?.effect === 'ignored') {
@@ -227,16 +216,6 @@ export class FieldReader {
   /** Reads `true` or `false` in any spelling of YAML 1.1. */
   boolean(key: string): boolean | undefined {
     return this.scalar(key, { kind: 'flag' });
-  }
-
-  /** Reads an integer from `min` to `max`; see {@link CountKind.less}. */
-  integer(key: string, min: number, max: number, less?: string): number | undefined {
-    return this.scalar(key, { kind: 'count', min, max, ...(less !== undefined && { less }) });
-  }
-
-  /** Reads a number from `min` to `max`, with or without decimals; see {@link NumberKind.meaning}. */
-  number(key: string, min: number, max: number, meaning?: string): number | undefined {
-    return this.scalar(key, { kind: 'number', min, max, ...(meaning !== undefined && { meaning }) });
   }
 
   /** Reads one of several words; see {@link WordKind.meaning}. */

@@ -225,7 +225,7 @@ function readSummary(reader: FieldReader, defaults: Summary): Summary {
     kind: 'summary',
     quantiles: quantiles.length === 0 ? defaults.quantiles : quantiles,
     maxAgeMs: Number(maxAgeNanos ?? 0n) / 1e6 || defaults.maxAgeMs,
-    ageBuckets: options?.integer('age_buckets', 0, 1000) || defaults.ageBuckets,
+    ageBuckets: options?.scalar('age_buckets', { kind: 'count', min: 0, max: 1000 }) || defaults.ageBuckets,
   };
 }
 

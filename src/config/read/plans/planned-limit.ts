@@ -1,5 +1,4 @@
 import { timeZoneName } from '../../../limiter/calendar.js';
-import { MAX_UINT32 } from '../../../limiter/rate.js';
 import type { PlannedKey, PlannedRate } from '../../../policy/plans/plan-rate.js';
 import { type ColumnKind, FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { shownStart } from '../../../runtime/shown-address.js';
@@ -269,11 +268,11 @@ function plannedRate(
       numbers.unit === undefined
         ? undefined
         : {
-            multiplier: base.integer('unit_multiplier', 1, MAX_UINT32) ?? 1,
+            multiplier: base.scalar('unit_multiplier', RATE_FIELDS.unit_multiplier) ?? 1,
             isBucket: algorithm === 'token_bucket',
             timeZone: calendar === undefined ? undefined : timeZoneName(calendar),
           },
-    maxDebt: base.integer('max_debt', 0, MAX_UINT32) ?? debtWithoutMaximum(base),
+    maxDebt: base.scalar('max_debt', RATE_FIELDS.max_debt) ?? debtWithoutMaximum(base),
   };
 }
 

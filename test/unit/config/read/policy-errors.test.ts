@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { keysOf } from '../../../../src/config/read/policy-fields.js';
-import { NEVER_EMPTY } from '../../../../src/config/read/policy-keys.js';
+import type { Field } from '../../../../src/config/read/field.js';
+import { keysOf, POLICY_FIELDS } from '../../../../src/config/read/policy-fields.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { MAX_ALIAS_VALUES, MAX_FILE_BYTES } from '../../../../src/config/yaml/yaml-bounds.js';
 import { parse } from '../../../support/policy/policies.js';
@@ -413,6 +413,13 @@ describe('token_bucket', () => {
     expect(errorsOf(bucket(fields))).toEqual([]);
   });
 });
+
+/** Keys without which another limit, or none, may apply. */
+const NEVER_EMPTY = new Set(
+  Object.values(POLICY_FIELDS).flatMap((fields) =>
+    Object.entries<Field>(fields).flatMap(([key, { empty }]) => (empty === 'warning' ? [key] : [])),
+  ),
+);
 
 describe('warnings', () => {
   test('for empty keys of weir, at any position', () => {
