@@ -58,6 +58,14 @@ export const PHASE = {
   },
 } as const satisfies Fields;
 
+/** Start of a phase. */
+const PHASE_START = {
+  kind: 'time',
+  empty: 'unusual',
+  about: 'The RFC 3339 time at which this phase begins. The phase active must not begin before grace_period.',
+  examples: ['2030-01-01T00:00:00Z'],
+} as const;
+
 const ENFORCE_PERCENT = {
   enforce_percent: {
     kind: 'number',
@@ -101,9 +109,8 @@ export const ANSWERS = {
     xds: { mappingIn: 'on_store_failure_share' },
     about:
       "The answer while Redis is unavailable. allow and deny give this answer. error fails the call, and Envoy's " +
-      'failure_mode_deny decides. local uses buckets in memory: each replica enforces the whole limit, or with { ' +
-      'local: 0.25 } a quarter of it. When Redis is available again, weir charges it with the hits that local ' +
-      'allowed.',
+      'failure_mode_deny decides. local uses buckets in memory: each replica enforces the whole limit, or with ' +
+      '{ local: 0.25 } a quarter of it.',
     examples: [{ local: 0.25 }],
   },
   response_headers: {
@@ -671,22 +678,7 @@ export const POLICY_FIELDS = {
       examples: [{ tier: 'economy' }],
     },
   },
-  phase_schedule: {
-    grace_period: {
-      kind: 'time',
-      empty: 'unusual',
-      about:
-        'The RFC 3339 time at which this phase begins. The phase active must not begin before grace_period.',
-      examples: ['2030-01-01T00:00:00Z'],
-    },
-    active: {
-      kind: 'time',
-      empty: 'unusual',
-      about:
-        'The RFC 3339 time at which this phase begins. The phase active must not begin before grace_period.',
-      examples: ['2030-01-01T00:00:00Z'],
-    },
-  },
+  phase_schedule: { grace_period: PHASE_START, active: PHASE_START },
   local_share: {
     local: {
       kind: 'number',
