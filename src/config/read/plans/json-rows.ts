@@ -28,7 +28,7 @@ export function readHash(text: string, sink: RowSink): void {
     const [key, value] = (parsed(record) ?? []) as readonly (string | undefined)[];
     if (key === undefined || value === undefined) sink.refuse(key, at, '', 'the stored row is damaged');
     else if (value.startsWith('{')) readObject(value, at, sink, key);
-    else addFields(key, [['plan', isNullText(value) ? null : value]], sink, { line, placeOf: () => at });
+    else addFields(key, { plan: isNullText(value) ? null : value }, sink, { line, placeOf: () => at });
   }
 }
 
@@ -105,14 +105,11 @@ function readObject(record: string, at: Position, sink: RowSink, customer?: stri
     return;
   }
   const name = typeof key === 'string' || typeof key === 'number' ? String(key) : '';
-  const members = Object.entries(object);
-  const isFlat = !members.some(([, member]) => typeof member === 'object' && member !== null);
-  if (isFlat && repeatsName(record, members.length)) {
+  if (repeatsName(record, object)) {
     sink.refuse(name, at, '', 'the row has two values with the same name; remove one of them');
     return;
   }
-  const fields = members.filter(([member]) => member !== sink.by);
-  addFields(name, fields, sink, { line: at.line, placeOf: () => at });
+  addFields(name, object, sink, { line: at.line, placeOf: () => at });
 }
 
 /** Returns the value of a JSON text; undefined if it is none. */
@@ -124,12 +121,14 @@ function parsed(json: string): unknown {
   }
 }
 
-/** Returns whether a JSON object that contains no others has more members than names. */
-function repeatsName(json: string, names: number): boolean {
+/** Returns whether the text of an object has more members than the object. It is not known for nested objects. */
+function repeatsName(json: string, object: Readonly<Record<string, unknown>>): boolean {
+  const names = Object.keys(object);
   let colons = 0;
   for (let at = json.indexOf(':'); at >= 0; at = json.indexOf(':', at + 1)) colons++;
-  if (colons === names) return false;
+  if (colons === names.length) return false;
+  if (names.some((name) => typeof object[name] === 'object' && object[name] !== null)) return false;
   // Some colons are in strings. A name is a string in front of another colon.
   const strings = [...json.matchAll(/"(?:[^"\\]|\\.)*"\s*(:?)/g)];
-  return strings.filter(([, colon]) => colon === ':').length > names;
+  return strings.filter(([, colon]) => colon === ':').length > names.length;
 }

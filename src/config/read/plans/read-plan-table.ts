@@ -237,7 +237,8 @@ class RowReader implements RowSink {
   }
 
   cellOf(column: string): number | 'ignored' | undefined {
-    return this.#cellOf.get(column) ?? (this.readColumns === undefined ? undefined : 'ignored');
+    const isIgnored = this.readColumns !== undefined || column === this.by;
+    return this.#cellOf.get(column) ?? (isIgnored ? 'ignored' : undefined);
   }
 
   add(key: string, cells: Cells, line: number, placeOf: (cell: number) => Position): void {

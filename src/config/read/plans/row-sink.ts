@@ -10,7 +10,7 @@ export interface RowSink {
   readonly cells: readonly string[];
   /** The columns to read (`columns` of `plans`); undefined if all columns must be known. */
   readonly readColumns: readonly string[] | undefined;
-  /** Returns the index of the cell that a column fills; undefined for an unknown column. */
+  /** Returns the index of the cell that a column fills; undefined for an unknown column. {@link by} fills none. */
   cellOf(column: string): number | 'ignored' | undefined;
   /**
    * Adds a row.
@@ -38,12 +38,13 @@ export interface RowPlace {
 /** Adds a row of named values: texts, other scalars of JSON, and null for an absent value. */
 export function addFields(
   key: string,
-  fields: readonly (readonly [string, unknown])[],
+  fields: Readonly<Record<string, unknown>>,
   sink: RowSink,
   { line, placeOf }: RowPlace,
 ): void {
   const cells = new Array<string | undefined>(sink.cells.length).fill(undefined);
-  for (const [name, value] of fields) {
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
     const cell = sink.cellOf(name);
     if (cell === 'ignored') continue;
     if (cell === undefined) {
