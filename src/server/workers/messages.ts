@@ -69,7 +69,7 @@ export type FromWorker =
   /** The worker is ready for the `start` message. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'pong' }
-  /** The worker has processed a `policies_slice`. */
+  /** The worker has received a `policies_slice`. */
   | { readonly kind: 'policies_taken' }
   /** The gRPC port is open at this address. */
   | { readonly kind: 'listening'; readonly grpc: string; readonly health: WorkerHealth }

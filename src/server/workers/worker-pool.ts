@@ -45,7 +45,7 @@ const STABLE_MS = 10_000;
 /** Milliseconds that workers get to close, in addition to the time for running calls. */
 const EXIT_MARGIN_MS = 5000;
 
-/** Maximum number of policy slices in the channel of a worker. Each takes about a millisecond to process. */
+/** Maximum number of policy slices in the channel of a worker, so that other messages do not wait behind many. */
 const MAX_UNACKNOWLEDGED_SLICES = 8;
 
 /**
@@ -121,7 +121,7 @@ export class WorkerPool {
     }
   }
 
-  /** Resolves once no worker that answers has many unprocessed policy slices. Only one caller may wait. */
+  /** Resolves once no worker that answers has many unread policy slices. Only one caller may wait. */
   async caughtUp(): Promise<void> {
     while (
       this.#slots.some(
