@@ -45,10 +45,7 @@ export class FileChanges {
   follow(listener: Listener): void {
     this.#listener = listener;
     void this.refresh();
-    this.#poll = setInterval(() => {
-      this.#watcher.arm([]);
-      if (this.#watcher.fingerprint([]) !== this.#fingerprint) void this.refresh();
-    }, POLL_MS).unref();
+    this.#poll = setInterval(() => void this.#compare(), POLL_MS).unref();
   }
 
   /** Reads all files again. Resolves after the listener was called. */
@@ -70,6 +67,11 @@ export class FileChanges {
     this.#watcher.close();
   }
 
+  async #compare(): Promise<void> {
+    await this.#watcher.arm([]);
+    if ((await this.#watcher.fingerprint([])) !== this.#fingerprint) void this.refresh();
+  }
+
   #onChange(): void {
     if (this.#listener === undefined) return;
     clearTimeout(this.#debounce);
@@ -79,8 +81,8 @@ export class FileChanges {
   async #readAndNotify(): Promise<void> {
     if (this.#listener === undefined) return;
     // Arm the watchers and take the fingerprint first, so that a change during the read is noticed afterwards.
-    this.#watcher.arm([]);
-    this.#fingerprint = this.#watcher.fingerprint([]);
+    await this.#watcher.arm([]);
+    this.#fingerprint = await this.#watcher.fingerprint([]);
     const contents: Buffer[] = [];
     for (const read of await Promise.allSettled(this.#files.map(loadNamedFile))) {
       // Report the first error in the order of the files, whichever occurs first, so that the message stays the same.

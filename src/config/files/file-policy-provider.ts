@@ -257,7 +257,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   }
 
   private async arm(): Promise<void> {
-    if (this.running && this.watching) await this.watcher.armInTurns(this.loaded.files);
+    if (this.running && this.watching) await this.watcher.arm(this.loaded.files);
   }
 
   private changed(): void {
@@ -282,7 +282,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     // The running load reads the current files.
     if (this.loading) return;
     await this.arm();
-    const fingerprint = await this.watcher.fingerprintInTurns(this.loaded.files);
+    const fingerprint = await this.watcher.fingerprint(this.loaded.files);
     const isNew = fingerprint !== this.fingerprint || this.sources?.hasNewRows === true;
     if (this.running && !this.loading && isNew) await this.reload(reason);
   }

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { expandPathsInSteps, type PolicyPlace, pathOfPlace } from './policy-paths.js';
+import { expandPaths, type PolicyPlace, pathOfPlace } from './policy-paths.js';
 
 /** Number of files after which the event loop gets a turn. Each file takes a few system calls. */
 export const FILES_PER_TURN = 64;
@@ -21,7 +21,7 @@ export function* fingerprintSteps(
   files: readonly string[],
 ): Generator<void, string> {
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
-  const listed = (yield* expandPathsInSteps(places, [])).map(({ file }) => file);
+  const listed = (yield* expandPaths(places, [])).map(({ file }) => file);
   const now = new Map<string, string>();
   for (const file of new Set([...listed, ...files])) {
     if (now.size % FILES_PER_TURN === FILES_PER_TURN - 1) yield;

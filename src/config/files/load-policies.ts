@@ -140,7 +140,8 @@ export function readPolicies(
   const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
-  const found = expandPaths(places, pathErrors, options.emptyIsError === true ? pathErrors : warnings);
+  const lacking = options.emptyIsError === true ? pathErrors : warnings;
+  const found = runToCompletion(expandPaths(places, pathErrors, lacking));
   const opened = found.flatMap(({ file, listed }, at) => {
     options.onFile?.(at, found.length);
     return openPolicyFile(file, reader, options).map((source) => ({ listed, ...source }));

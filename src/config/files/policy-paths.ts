@@ -3,7 +3,6 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { firstNames } from '../../quantity.js';
 import { messageOf, readRegularFile } from '../../regular-file.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
-import { runToCompletion } from '../../runtime/turns.js';
 import { workingDirectoryHint } from '../../working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../yaml/yaml-bounds.js';
@@ -78,19 +77,10 @@ const ENTRIES_PER_TURN = 64;
 export const MAX_LAYOUT_ENTRIES = 100_000;
 
 /**
- * Returns the policy files of all places, each once. `errors` receives what cannot be listed. `warnings` receives files
- * that are unexpectedly left out, and directories without a policy file.
+ * Returns the policy files of all places, each once, and yields after every few files. `errors` receives what cannot be
+ * listed. `warnings` receives files that are unexpectedly left out, and directories without a policy file.
  */
-export function expandPaths(
-  places: readonly PolicyPlace[],
-  errors: ConfigProblem[],
-  warnings: ConfigProblem[] = [],
-): readonly PolicyPath[] {
-  return runToCompletion(expandPathsInSteps(places, errors, warnings));
-}
-
-/** Does the same as {@link expandPaths}, and yields after every few files. */
-export function* expandPathsInSteps(
+export function* expandPaths(
   places: readonly PolicyPlace[],
   errors: ConfigProblem[],
   warnings: ConfigProblem[] = [],
@@ -128,7 +118,7 @@ export function* expandPathsInSteps(
  */
 export function areSmall(places: readonly PolicyPlace[], maxBytes: number): boolean {
   const errors: ConfigProblem[] = [];
-  const listing = expandPathsInSteps(places, errors).next();
+  const listing = expandPaths(places, errors).next();
   if (listing.done !== true || errors.length > 0) return false;
   try {
     const found = listing.value.map(({ file }) => statSync(file));

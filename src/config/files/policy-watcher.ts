@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { basename } from 'node:path';
-import { runInTurns, runToCompletion } from '../../runtime/turns.js';
+import { runInTurns } from '../../runtime/turns.js';
 import { FILES_PER_TURN, fileIdentity, fingerprintSteps } from './fingerprint.js';
 import type { PolicyPlace } from './policy-paths.js';
 import { WatchPlan } from './watch-plan.js';
@@ -28,26 +28,19 @@ export class PolicyWatcher {
     this.onChange = onChange;
   }
 
-  /** Watches directories that are not watched yet or were replaced. `files` are the files that were read last. */
-  arm(files: readonly string[]): void {
-    runToCompletion(this.armSteps(files));
+  /**
+   * Watches directories that are not watched yet or were replaced. `files` are the files that were read last. Lets
+   * waiting events run between many files.
+   */
+  arm(files: readonly string[]): Promise<void> {
+    return runInTurns(this.armSteps(files));
   }
 
   /**
    * Returns a string that changes whenever a file or directory of the configuration is replaced, written to, added or
-   * removed.
+   * removed. Lets waiting events run between many files.
    */
-  fingerprint(files: readonly string[]): string {
-    return runToCompletion(fingerprintSteps(this.places, files));
-  }
-
-  /** Does the same as {@link arm} for many files, and lets waiting events run in between. */
-  armInTurns(files: readonly string[]): Promise<void> {
-    return runInTurns(this.armSteps(files));
-  }
-
-  /** Does the same as {@link fingerprint} for many files, and lets waiting events run in between. */
-  fingerprintInTurns(files: readonly string[]): Promise<string> {
+  fingerprint(files: readonly string[]): Promise<string> {
     return runInTurns(fingerprintSteps(this.places, files));
   }
 

@@ -5,7 +5,6 @@ import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import {
   areSmall,
   expandPaths,
-  expandPathsInSteps,
   type RuntimeLayout,
   walkLayout,
 } from '../../../../src/config/files/policy-paths.js';
@@ -28,7 +27,7 @@ function layout(options: Partial<RuntimeLayout> = {}): RuntimeLayout {
 function listed(options: Partial<RuntimeLayout> = {}): { files: string[]; said: string[] } {
   const errors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
-  const found = expandPaths([layout(options)], errors, warnings);
+  const found = runToCompletion(expandPaths([layout(options)], errors, warnings));
   expect(found.every((path) => path.listed)).toBe(true);
   return {
     files: found.map(({ file }) => relative(dir.join('root'), file)),
@@ -197,7 +196,7 @@ describe('a directory without policy files is a warning, or an error if configur
 test('listing many files pauses repeatedly, so that decisions can run in between', () => {
   for (let i = 0; i < 300; i++) dir.write(`root/config/${i}.yaml`, '');
   for (const place of [layout(), dir.join('root/config')]) {
-    expect([...expandPathsInSteps([place], [])].length).toBeGreaterThanOrEqual(4);
+    expect([...expandPaths([place], [])].length).toBeGreaterThanOrEqual(4);
   }
   expect([...new WatchPlan().addPlace(layout())].length).toBeGreaterThanOrEqual(4);
 });
