@@ -1,8 +1,4 @@
-import { type Document, isCollection, isScalar, visit, type YAMLParseError } from 'yaml';
-import { MAX_YAML_DEPTH } from './yaml-bounds.js';
-
-/** Message for a document that nests too deep. */
-export const TOO_DEEP = `the file is nested more than ${MAX_YAML_DEPTH} levels deep; flatten the file`;
+import type { YAMLParseError } from 'yaml';
 
 /** Message for an unrendered template, which is often valid YAML. */
 export const TEMPLATE =
@@ -37,13 +33,12 @@ export interface SyntaxProblem {
   readonly isLast: boolean;
 }
 
+/** Returns the start of the quoted text, list or mapping in brackets that ends at an offset, if there is one. */
+export type FindOpening = (end: number) => number | undefined;
+
 /** Returns what the parser reports about a document, with the place of the mistake. */
-export function syntaxProblem(
-  error: YAMLParseError,
-  text: string,
-  document: Document | undefined,
-): SyntaxProblem {
-  const offset = placeOf(error, text, document);
+export function syntaxProblem(error: YAMLParseError, text: string, findOpening: FindOpening): SyntaxProblem {
+  const offset = placeOf(error, text, findOpening);
   const start = text.lastIndexOf('\n', Math.min(offset, error.pos[0]) - 1) + 1;
   const end = text.indexOf('\n', offset);
   const lines = text.slice(start, end < 0 ? text.length : end);
@@ -55,29 +50,14 @@ export function syntaxProblem(
 }
 
 /** Returns the offset of the mistake. The parser sometimes reports the place where it noticed the mistake. */
-function placeOf({ code, message, pos }: YAMLParseError, text: string, document?: Document): number {
+function placeOf({ code, message, pos }: YAMLParseError, text: string, findOpening: FindOpening): number {
   const [start, end] = pos;
   // A line that continues the value above it: the mistake is the indentation of the last line.
   if (code === 'MULTILINE_IMPLICIT_KEY') return Math.max(start, end - 1);
   const isUnclosed = message.startsWith('Missing closing') || message.includes('end with a');
-  const opening = isUnclosed && document !== undefined ? openingOf(document, start) : undefined;
-  return opening ?? start + (/^ */.exec(text.slice(start))?.[0].length ?? 0);
-}
-
-/** Returns the start of the quoted text, list or mapping in brackets that ends at an offset. */
-function openingOf(document: Document, end: number): number | undefined {
-  let start: number | undefined;
-  visit(document, {
-    Node: (_key, node) => {
-      const hasMarks = isScalar(node)
-        ? node.type?.startsWith('QUOTE') === true
-        : isCollection(node) && node.flow === true;
-      if (!hasMarks || node.range?.[1] !== end) return undefined;
-      start = node.range[0];
-      return visit.BREAK;
-    },
-  });
-  return start;
+  return (
+    (isUnclosed ? findOpening(start) : undefined) ?? start + (/^ */.exec(text.slice(start))?.[0].length ?? 0)
+  );
 }
 
 function shownMessage({ code, message }: YAMLParseError): string {
