@@ -105,18 +105,20 @@ export function* buildBatches(
 ): Generator<void, ReadonlyMap<string, CompiledPolicy>> {
   const domains = new Map<string, CompiledPolicy>();
   let builder: TreeBuilder | undefined;
-  const finish = (): void => {
+  function* finish(): Generator<void, void> {
     const policy = builder?.finish();
-    if (policy !== undefined) domains.set(policy.domain, policy);
     builder = undefined;
-  };
+    if (policy === undefined) return;
+    domains.set(policy.domain, policy);
+    if (compiles) yield* policy.compile();
+  }
   for (const batch of batches) {
     for (const item of batch) {
       if (item.kind === 'node') {
         builder?.addNode(item);
         continue;
       }
-      finish();
+      yield* finish();
       if (item.kind === 'domain') {
         builder = new TreeBuilder(item.head, item.plans, item.secretKeys);
         yield* builder.addSteps(item.steps);
@@ -132,11 +134,6 @@ export function* buildBatches(
     }
     yield;
   }
-  finish();
-  if (compiles) {
-    for (const [domain, policy] of domains) {
-      if (inEffect?.domains.get(domain) !== policy) yield* policy.compile();
-    }
-  }
+  yield* finish();
   return domains;
 }
