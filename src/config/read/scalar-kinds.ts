@@ -148,6 +148,9 @@ function readCount(kind: CountKind, scalar: Scalar, name: string): ScalarResult<
   return { problem: `"${name}" is ${found(scalar)}; ${remedy}${hint}` };
 }
 
+/** Matches `1.000`, which is 1 in some countries and a thousand in others. */
+const AMBIGUOUS_POINT = /^[-+]?\d{1,3}\.\d{3}$/;
+
 /**
  * Returns the whole number; undefined for other text. Databases and spreadsheets write `1000.0`, which counts as 1000.
  * A number with the tag `!!float` is not a whole number, as in envoyproxy/ratelimit.
@@ -155,6 +158,7 @@ function readCount(kind: CountKind, scalar: Scalar, name: string): ScalarResult<
 function wholeNumber({ plain: isPlain, text, tag }: Scalar): bigint | undefined {
   const plain = isPlain ? readPlain(text) : undefined;
   if (plain?.kind === 'integer') return plain.value;
+  if (AMBIGUOUS_POINT.test(text)) return undefined;
   if (plain?.kind !== 'float' || tag !== undefined || !Number.isSafeInteger(plain.value)) return undefined;
   return BigInt(plain.value);
 }

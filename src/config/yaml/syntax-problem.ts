@@ -13,15 +13,29 @@ export const VARIABLE =
 const MERGE_CONFLICT =
   'this is a merge conflict marker; keep one of the two sides, and remove the three marker lines';
 
-/** Marks of other tools. They cause several errors, and the parser's messages do not explain any of them. */
+/** Marks of other tools, and missing spaces. They cause several errors, which the parser's messages do not explain. */
 const MARKS: readonly (readonly [mark: RegExp, sentence: string])[] = [
   [/^(?:<{7}|={7}|>{7})(?: |$)/m, MERGE_CONFLICT],
   [/\{\{/, TEMPLATE],
   [/\$\{/, VARIABLE],
+  [/(?<=^ *)-(?=[A-Za-z_]+:)/m, 'a space is missing after the "-"; write "- key: value"'],
+  [/(?<=^[ -]*)[A-Za-z_]+:(?=[^\s:/])/m, 'a space is missing after the colon; write "key: value"'],
 ];
 
-/** Codes of the parser whose messages repeat text of the document, which may be an API key. */
-const QUOTING: ReadonlySet<string> = new Set(['BAD_DIRECTIVE', 'BAD_DQ_ESCAPE', 'TAG_RESOLVE_FAILED']);
+/** The parser's messages without the text of the document that they repeat, which may be an API key. */
+const WITHOUT_TEXT: ReadonlyMap<string, string> = new Map([
+  ['BAD_DIRECTIVE', 'Invalid directive'],
+  ['BAD_DQ_ESCAPE', 'Invalid escape sequence'],
+  ['TAG_RESOLVE_FAILED', 'Unresolved tag'],
+]);
+
+/** What to do about the most frequent errors, whose messages name no remedy. */
+const REMEDIES: ReadonlyMap<string, string> = new Map([
+  ['BAD_DQ_ESCAPE', 'write "\\\\" for a backslash, or use single quotes'],
+  ['BLOCK_AS_IMPLICIT_KEY', 'correct the indentation, or put a value that contains ": " in quotes'],
+  ['MULTILINE_IMPLICIT_KEY', 'write a key, a colon and a space on this line, or correct its indentation'],
+  ['TAB_AS_INDENT', 'use spaces'],
+]);
 
 /** A syntax error as reported to the user. */
 export interface SyntaxProblem {
@@ -52,16 +66,29 @@ export function syntaxProblem(error: YAMLParseError, text: string, findOpening: 
 /** Returns the offset of the mistake. The parser sometimes reports the place where it noticed the mistake. */
 function placeOf({ code, message, pos }: YAMLParseError, text: string, findOpening: FindOpening): number {
   const [start, end] = pos;
-  // A line that continues the value above it: the mistake is the indentation of the last line.
-  if (code === 'MULTILINE_IMPLICIT_KEY') return Math.max(start, end - 1);
+  const endOfLine = /$/m.exec(text.slice(start)) as RegExpExecArray;
+  const isValue = !/^[ -]*$/.test(text.slice(text.lastIndexOf('\n', start - 1) + 1, start));
+  const rest = text.slice(start, start + endOfLine.index);
+  // The line below a value is indented more than the key of the value.
+  if (code === 'MULTILINE_IMPLICIT_KEY' && isValue) return Math.max(start, firstOfLine(text, end - 1));
+  if (code === 'BLOCK_AS_IMPLICIT_KEY' && isValue && !/:(?: |$)/.test(rest)) {
+    return firstOfLine(text, Math.min(start + rest.length + 1, text.length));
+  }
   const isUnclosed = message.startsWith('Missing closing') || message.includes('end with a');
   return (
     (isUnclosed ? findOpening(start) : undefined) ?? start + (/^ */.exec(text.slice(start))?.[0].length ?? 0)
   );
 }
 
+/** Returns the offset of the first character, except spaces, of the line that contains an offset. */
+function firstOfLine(text: string, offset: number): number {
+  const start = text.lastIndexOf('\n', offset - 1) + 1;
+  return start + (/^ */.exec(text.slice(start))?.[0].length ?? 0);
+}
+
 function shownMessage({ code, message }: YAMLParseError): string {
-  if (QUOTING.has(code)) return code;
   // The token follows the message.
-  return code === 'UNEXPECTED_TOKEN' ? (message.split(': ', 1)[0] as string) : message;
+  const shown = code === 'UNEXPECTED_TOKEN' ? (message.split(': ', 1)[0] as string) : message;
+  const remedy = REMEDIES.get(code);
+  return `${WITHOUT_TEXT.get(code) ?? shown}${remedy === undefined ? '' : `; ${remedy}`}`;
 }

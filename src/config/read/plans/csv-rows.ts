@@ -177,11 +177,23 @@ class CsvRecords {
     let close = text.indexOf('"', start + 1);
     while (close >= 0 && text[close + 1] === '"') close = text.indexOf('"', close + 2);
     const inner = text.slice(start + 1, close);
-    if (close < 0 || (inner.includes('\n') && this.canSpanLines[index] !== true)) return undefined;
+    if (close < 0) return undefined;
+    if (inner.includes('\n') && (this.canSpanLines[index] !== true || this.#hasRow(inner, index)))
+      return undefined;
     this.quoted.add(index);
     let end = close + 1;
     while (text[end] === ' ') end++;
     return { text: inner.replaceAll('""', '"'), end };
+  }
+
+  /**
+   * Returns whether the text in quotes seems to contain other rows, so that a quote is probably forgotten: a line with
+   * as many cells as a row, or at its end a line whose next cell would be in the same column.
+   */
+  #hasRow(inner: string, index: number): boolean {
+    const [, ...lines] = inner.split('\n').map((line) => line.split(this.#separator).length);
+    const last = lines.pop();
+    return lines.includes(this.canSpanLines.length) || (index > 0 && last === index + 1);
   }
 
   /** Reads a cell without quotes; undefined if it contains some. */

@@ -76,7 +76,8 @@ function forEachElement(text: string, visit: (element: string, at: Position) => 
     if (char === '"') i = endOfString(text, i);
     else if (char === '[' || char === '{') depth++;
     else if (char === ']' || char === '}') depth--;
-    if (depth === 0) return i + 1;
+    // Another bracket would end the list in front of its last row.
+    if (depth === 0) return char === ']' ? i + 1 : undefined;
   }
   return undefined;
 }

@@ -236,19 +236,25 @@ describe('a string that YAML changes', () => {
         'it; quote the text, or define the anchor first',
     ],
     ['domain: @d\n', '1:9: this is not valid YAML: Plain value cannot start with reserved character @'],
-    ['domain: a: b\n', '1:9: this is not valid YAML: Nested mappings are not allowed in compact mappings'],
+    [
+      'domain: a: b\n',
+      '1:9: this is not valid YAML: Nested mappings are not allowed in compact mappings; correct the indentation, or ' +
+        'put a value that contains ": " in quotes',
+    ],
     [
       'domain: d\ndescriptors:\n  - key: k\n   value: v\n',
       '4:4: this is not valid YAML: Sequence item without - indicator',
     ],
     [
       'domain: d\nphase: active\n derive: []\n',
-      '2:8: this is not valid YAML: Nested mappings are not allowed in compact mappings',
-      '3:7: this is not valid YAML: Implicit keys need to be on a single line',
+      '3:2: this is not valid YAML: Nested mappings are not allowed in compact mappings; correct the indentation, or ' +
+        'put a value that contains ": " in quotes',
     ],
     [
       'domain: d\ndescriptors:\n    - key: k\n  - key: l\n',
-      '4:3: this is not valid YAML: A block sequence may not be used as an implicit map key',
+      '4:3: this is not valid YAML: A block sequence may not be used as an implicit map key; correct the ' +
+        'indentation, or ' +
+        'put a value that contains ": " in quotes',
     ],
     [
       'domain: d\ndescriptors\n',
@@ -261,12 +267,26 @@ describe('a string that YAML changes', () => {
     ],
     [
       'domain: d\ndescriptors:\n  - key: k\n    value:v\n',
-      '4:5: this is not valid YAML: Implicit map keys need to be followed by map values',
+      '4:5: a space is missing after the colon; write "key: value"',
+    ],
+    ['domain:d\ndescriptors: []\n', '1:1: a space is missing after the colon; write "key: value"'],
+    [
+      'domain: d\nderive: []\nphase = active\nplans: {}\n',
+      '3:1: this is not valid YAML: Implicit keys need to be on a single line; write a key, a colon and a space ' +
+        'on this line, or correct its indentation',
+    ],
+    [
+      'domain = d\ndescriptors: []\n',
+      '1:1: this is not valid YAML: Implicit keys need to be on a single line; write a key, a colon and a space ' +
+        'on this line, or correct its indentation',
+    ],
+    [
+      node('value_regex: "\\d+"'),
+      '3:27: this is not valid YAML: Invalid escape sequence; write "\\\\" for a backslash, or use single quotes',
     ],
     [
       'domain: d\ndescriptors:\n  -key: k\n   value: v\n',
-      '3:9: this is not valid YAML: Nested mappings are not allowed in compact mappings',
-      '4:8: this is not valid YAML: Implicit keys need to be on a single line',
+      '3:3: a space is missing after the "-"; write "- key: value"',
     ],
     [
       'domain: d\ndescriptors:\n  - key: k\n  value: v\n',

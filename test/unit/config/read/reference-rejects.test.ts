@@ -46,7 +46,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'tabs for indentation',
     'domain: shop\ndescriptors:\n\t- key: a\n',
-    '3:1: this is not valid YAML: Tabs are not allowed as indentation',
+    '3:1: this is not valid YAML: Tabs are not allowed as indentation; use spaces',
   ],
   [
     'an alias without an anchor',

@@ -290,6 +290,7 @@ describe('a value', () => {
 
   test.each([
     ['many', 'plans.define.gold.burst: "burst" is "many"; write a whole number from 0 to 4294967295'],
+    ['1.000', 'plans.define.gold.burst: "burst" is 1.000; write a whole number from 0 to 4294967295'],
     ['"9"', 'plans.define.gold.burst: "burst" is the string "9"'],
     ['[9]', 'plans.define.gold.burst: "burst" is a list; write a whole number'],
     ['0', 'plans.define.gold.burst: "max_tokens" is 0'],
@@ -343,6 +344,7 @@ describe('a table as other programs write it', () => {
     ['{"tenant":"acme","plan":"gold"}', 'the list does not end; write the whole file, up to the last "]"'],
     ['{"tenant":"acme","plan":"gold"}] [', 'text follows the list'],
     ['{"tenant":"acme","plan":"go]', 'the list does not end'],
+    ['{"tenant":"a","plan":"gold"},{"tenant":"b","plan":"gold"}}', 'the list does not end'],
   ])('is invalid as the list [%s', (rest, message) => {
     const rows = rest === '' ? '[]' : `[${rest}`;
     expect(problemsOf(POLICY, rows, 'rows.json').join('\n')).toContain(message);
@@ -403,6 +405,14 @@ describe('"columns" of "plans"', () => {
     ]);
     const policy = withRows(rows, columns('plan'));
     expect(limitOf(policy, 'tenant=staff')).toBe('unlimited');
+    // The lines in these quotes are rows, so a quote is forgotten.
+    for (const hidden of ['b,gold,6', 'b,gold,6\nc,free,7']) {
+      const open = `tenant,plan,notes\nacme,gold,"open\n${hidden}\nd,free,"\ne,gold,x\n`;
+      expect(problemsOf(columns('plan'), open)[0]).toMatch(/^rows\.csv:2:1: a quote is not closed/);
+      expect(limitOf(withRows(open, columns('plan')), 'tenant=b')).toBe(gold);
+    }
+    const short = 'tenant,plan,notes\nacme,gold,"open\nb,gold,"\n';
+    expect(problemsOf(columns('plan'), short).join('\n')).toContain('rows.csv:2:1: a quote is not closed');
   });
 
   test.each([
