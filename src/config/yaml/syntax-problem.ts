@@ -19,7 +19,7 @@ const MARKS: readonly (readonly [mark: RegExp, sentence: string])[] = [
   [/\{\{/, TEMPLATE],
   [/\$\{/, VARIABLE],
   [/(?<=^ *)-(?=[A-Za-z_]+:)/m, 'a space is missing after the "-"; write "- key: value"'],
-  [/(?<=^[ -]*)[A-Za-z_]+:(?=[^\s:/])/m, 'a space is missing after the colon; write "key: value"'],
+  [/(?<=^[ -]*)[A-Za-z_]+:(?=[^ \t\r\n:/])/m, 'a space is missing after the colon; write "key: value"'],
 ];
 
 /** The parser's messages without the text of the document that they repeat, which may be an API key. */
@@ -29,13 +29,17 @@ const WITHOUT_TEXT: ReadonlyMap<string, string> = new Map([
   ['TAG_RESOLVE_FAILED', 'Unresolved tag'],
 ]);
 
-/** What to do about the most frequent errors, whose messages name no remedy. */
-const REMEDIES: ReadonlyMap<string, string> = new Map([
+/** What to do about frequent errors, by the code or the start of the message, which names no remedy. */
+const REMEDIES: readonly (readonly [error: string, remedy: string])[] = [
   ['BAD_DQ_ESCAPE', 'write "\\\\" for a backslash, or use single quotes'],
   ['BLOCK_AS_IMPLICIT_KEY', 'correct the indentation, or put a value that contains ": " in quotes'],
   ['MULTILINE_IMPLICIT_KEY', 'write a key, a colon and a space on this line, or correct its indentation'],
   ['TAB_AS_INDENT', 'use spaces'],
-]);
+  ['TAG_RESOLVE_FAILED', 'remove the tag, or put the text in quotes'],
+  ['All ', 'correct the spaces before this line, or before the lines above it'],
+  ['Implicit map keys need', 'write a colon and a space after the key'],
+  ['Sequence item without', 'begin the line with "- ", or correct the spaces before it'],
+];
 
 /** A syntax error as reported to the user. */
 export interface SyntaxProblem {
@@ -89,6 +93,6 @@ function firstOfLine(text: string, offset: number): number {
 function shownMessage({ code, message }: YAMLParseError): string {
   // The token follows the message.
   const shown = code === 'UNEXPECTED_TOKEN' ? (message.split(': ', 1)[0] as string) : message;
-  const remedy = REMEDIES.get(code);
+  const [, remedy] = REMEDIES.find(([error]) => code === error || message.startsWith(error)) ?? [];
   return `${WITHOUT_TEXT.get(code) ?? shown}${remedy === undefined ? '' : `; ${remedy}`}`;
 }

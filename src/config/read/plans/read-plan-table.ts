@@ -11,6 +11,7 @@ import {
   MAX_KEY_UNITS,
   PHASE,
   PLAN,
+  PLAN_FLAGS,
   type PlanTable,
   rowsOf,
   UNLIMITED,
@@ -118,6 +119,8 @@ class RowReader implements RowSink {
   readonly readColumns: readonly string[] | undefined;
   /** Indexes of the cells that are read, by name. */
   readonly #cellOf: ReadonlyMap<string, number>;
+  /** Columns of the file with a meaning of their own, which `columns` leaves out. */
+  readonly #ignoredFlags = new Set<string>();
   readonly #plans: PlansReader;
   readonly #options: PlanTableOptions;
   readonly #builder: PlanTableBuilder;
@@ -194,6 +197,10 @@ class RowReader implements RowSink {
   readFile(file: string, bytes: Uint8Array, problems: ProblemList): void {
     this.#problems = problems;
     readPlanRows(file, bytes, this, problems);
+    for (const name of this.#ignoredFlags) {
+      const message = `"${name}" of the rows has no effect, because "columns" of "plans" leaves it out; add it there`;
+      problems.warn(WHOLE_FILE, '', message);
+    }
     if (problems.errors.length > 0 && !this.#options.badRowsAreErrors) return;
     const rows = this.#builder.rows + this.#refused;
     if (rows === 0 && problems.errors.length === 0) {
@@ -237,8 +244,11 @@ class RowReader implements RowSink {
   }
 
   cellOf(column: string): number | 'ignored' | undefined {
-    const isIgnored = this.readColumns !== undefined || column === this.by;
-    return this.#cellOf.get(column) ?? (isIgnored ? 'ignored' : undefined);
+    const cell = this.#cellOf.get(column);
+    if (cell !== undefined) return cell;
+    if (this.readColumns === undefined && column !== this.by) return undefined;
+    if ((PLAN_FLAGS as readonly string[]).includes(column)) this.#ignoredFlags.add(column);
+    return 'ignored';
   }
 
   add(key: string, cells: Cells, line: number, placeOf: (cell: number) => Position): void {

@@ -243,7 +243,8 @@ describe('a string that YAML changes', () => {
     ],
     [
       'domain: d\ndescriptors:\n  - key: k\n   value: v\n',
-      '4:4: this is not valid YAML: Sequence item without - indicator',
+      '4:4: this is not valid YAML: Sequence item without - indicator; begin the line with "- ", or correct the ' +
+        'spaces before it',
     ],
     [
       'domain: d\nphase: active\n derive: []\n',
@@ -258,7 +259,8 @@ describe('a string that YAML changes', () => {
     ],
     [
       'domain: d\ndescriptors\n',
-      '2:1: this is not valid YAML: Implicit map keys need to be followed by map values',
+      '2:1: this is not valid YAML: Implicit map keys need to be followed by map values; write a colon and a space ' +
+        'after the key',
     ],
     [
       'domain: d\ndescriptors: [{ key: k }\n',
@@ -290,7 +292,8 @@ describe('a string that YAML changes', () => {
     ],
     [
       'domain: d\ndescriptors:\n  - key: k\n  value: v\n',
-      '4:3: this is not valid YAML: All mapping items must start at the same column',
+      '4:3: this is not valid YAML: All mapping items must start at the same column; correct the spaces before ' +
+        'this line, or before the lines above it',
     ],
     [
       `${limit('unit: day').replace(' }', '')}- key: l\n`,

@@ -433,6 +433,18 @@ describe('"columns" of "plans"', () => {
     );
   });
 
+  test.each([
+    ['rows.csv', 'tenant,plan,burst,blocked\nacme,gold,5,true\n'],
+    ['rows.yaml', 'acme: { plan: gold, burst: 5, blocked: true }\n'],
+  ])('warns if it leaves out a column with a meaning in %s', (file, rows) => {
+    const why = 'of the rows has no effect, because "columns" of "plans" leaves it out; add it there';
+    expect(problemsOf(columns('burst'), rows, file)).toEqual([
+      `${file}: "plan" ${why}`,
+      `${file}: "blocked" ${why}`,
+    ]);
+    expect(limitsOf(rows, file, 'burst')).toEqual([1, 0, 'token bucket: 5 tokens, 1 every 1s']);
+  });
+
   test('is the remedy for an unknown column', () => {
     const remedy = 'To ignore other columns, list those to read as "columns" of "plans"';
     expect(problemsOf(POLICY, 'tenant,plan,id\nacme,gold,1\n')).toEqual([
