@@ -29,8 +29,8 @@ export interface YamlOptions {
   /** Decides for each key whether messages may show it. By default, all keys are shown unless `secret` is set. */
   readonly showKey?: ShowKey;
   /**
-   * Returns the position in the file of a position in the text, for a text that is a part of a file. {@link WHOLE_FILE}
-   * stands for the whole text.
+   * Returns the position in the file of a position in the text, for a text that is a part of a file. It is also called
+   * with {@link WHOLE_FILE}, for problems of the whole text.
    */
   readonly placeOf?: (at: Position) => Position;
 }

@@ -13,13 +13,16 @@ export const VARIABLE =
 const MERGE_CONFLICT =
   'this is a merge conflict marker; keep one of the two sides, and remove the three marker lines';
 
-/** Marks of other tools, and missing spaces. They cause several errors, which the parser's messages do not explain. */
+/**
+ * Marks of other tools, and missing spaces. They cause several errors, which the parser's messages do not explain. A
+ * group in front of a mark is skipped.
+ */
 const MARKS: readonly (readonly [mark: RegExp, sentence: string])[] = [
   [/^(?:<{7}|={7}|>{7})(?: |$)/m, MERGE_CONFLICT],
   [/\{\{/, TEMPLATE],
   [/\$\{/, VARIABLE],
-  [/(?<=^ *)-(?=[A-Za-z_]+:)/m, 'a space is missing after the "-"; write "- key: value"'],
-  [/(?<=^[ -]*)[A-Za-z_]+:(?=[^ \t\r\n:/])/m, 'a space is missing after the colon; write "key: value"'],
+  [/^( *)-[A-Za-z_]+:/m, 'a space is missing after the "-"; write "- key: value"'],
+  [/^([ -]*)[A-Za-z_]+:[^ \t\r\n:/]/m, 'a space is missing after the colon; write "key: value"'],
 ];
 
 /** The parser's messages without the text of the document that they repeat, which may be an API key. */
@@ -57,12 +60,13 @@ export type FindOpening = (end: number) => number | undefined;
 /** Returns what the parser reports about a document, with the place of the mistake. */
 export function syntaxProblem(error: YAMLParseError, text: string, findOpening: FindOpening): SyntaxProblem {
   const offset = placeOf(error, text, findOpening);
-  const start = text.lastIndexOf('\n', Math.min(offset, error.pos[0]) - 1) + 1;
-  const end = text.indexOf('\n', offset);
-  const lines = text.slice(start, end < 0 ? text.length : end);
+  const start = lineStart(text, Math.min(offset, error.pos[0]));
+  const lines = text.slice(start, lineEnd(text, offset));
   for (const [mark, sentence] of MARKS) {
-    const at = lines.search(mark);
-    if (at >= 0) return { offset: start + at, sentence, isLast: true };
+    const found = mark.exec(lines);
+    if (found === null) continue;
+    const [, before = ''] = found;
+    return { offset: start + found.index + before.length, sentence, isLast: true };
   }
   return { offset, sentence: `this is not valid YAML: ${shownMessage(error)}`, isLast: false };
 }
@@ -70,24 +74,35 @@ export function syntaxProblem(error: YAMLParseError, text: string, findOpening: 
 /** Returns the offset of the mistake. The parser sometimes reports the place where it noticed the mistake. */
 function placeOf({ code, message, pos }: YAMLParseError, text: string, findOpening: FindOpening): number {
   const [start, end] = pos;
-  const endOfLine = /$/m.exec(text.slice(start)) as RegExpExecArray;
-  const isValue = !/^[ -]*$/.test(text.slice(text.lastIndexOf('\n', start - 1) + 1, start));
-  const rest = text.slice(start, start + endOfLine.index);
+  const rest = text.slice(start, lineEnd(text, start));
+  const isValue = /[^ -]/.test(text.slice(lineStart(text, start), start));
   // The line below a value is indented more than the key of the value.
-  if (code === 'MULTILINE_IMPLICIT_KEY' && isValue) return Math.max(start, firstOfLine(text, end - 1));
-  if (code === 'BLOCK_AS_IMPLICIT_KEY' && isValue && !/:(?: |$)/.test(rest)) {
-    return firstOfLine(text, Math.min(start + rest.length + 1, text.length));
+  if (code === 'MULTILINE_IMPLICIT_KEY' && isValue) {
+    return Math.max(start, skipSpaces(text, lineStart(text, end - 1)));
+  }
+  if (code === 'BLOCK_AS_IMPLICIT_KEY' && isValue && !/:(?:\s|$)/.test(rest)) {
+    return skipSpaces(text, Math.min(start + rest.length + 1, text.length));
   }
   const isUnclosed = message.startsWith('Missing closing') || message.includes('end with a');
-  return (
-    (isUnclosed ? findOpening(start) : undefined) ?? start + (/^ */.exec(text.slice(start))?.[0].length ?? 0)
-  );
+  return (isUnclosed ? findOpening(start) : undefined) ?? skipSpaces(text, start);
 }
 
-/** Returns the offset of the first character, except spaces, of the line that contains an offset. */
-function firstOfLine(text: string, offset: number): number {
-  const start = text.lastIndexOf('\n', offset - 1) + 1;
-  return start + (/^ */.exec(text.slice(start))?.[0].length ?? 0);
+/** Returns the offset of the start of the line that contains an offset. */
+function lineStart(text: string, offset: number): number {
+  return text.lastIndexOf('\n', offset - 1) + 1;
+}
+
+/** Returns the offset of the end of the line that contains an offset. */
+function lineEnd(text: string, offset: number): number {
+  const end = text.indexOf('\n', offset);
+  return end < 0 ? text.length : end;
+}
+
+/** Returns the offset of the first character from an offset on that is no space. */
+function skipSpaces(text: string, offset: number): number {
+  let at = offset;
+  while (text[at] === ' ') at++;
+  return at;
 }
 
 function shownMessage({ code, message }: YAMLParseError): string {
