@@ -4,7 +4,7 @@ import { isSecretKey } from '../../policy/redact.js';
 import type { NodeFields, StepSpec } from '../../policy/spec.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader } from '../yaml/field-reader.js';
-import { differsByMore } from './read-derive.js';
+import { type DerivedValue, differsByMore } from './read-derive.js';
 
 /** Maximum number of values that are compared to a misspelled one. Each comparison takes time. */
 const MAX_COMPARED = 100;
@@ -61,25 +61,18 @@ export class DerivedEntries {
     );
   }
 
-  /** Warns about rules of `derive` in a file whose value no descriptor has, once all descriptors are checked. */
-  checkRules(root: FieldReader): void {
-    if (root.problems.errorCount > 0 || this.#matched.size === 0) return;
-    for (const item of root.mappings('derive', 'mappings')) {
-      const entry = item.text('entry') ?? '';
+  /** Warns about values of rules that no descriptor has, once all descriptors are checked. */
+  checkRules(values: readonly DerivedValue[]): void {
+    for (const { entry, value, rule } of values) {
       const exact = this.#matched.get(entry);
       // A later item may read the entry.
       if (exact === undefined || this.#sources.has(entry) || isSecretKey(entry, this.#secretKeys)) continue;
-      for (const rule of item.mappings('rules', 'mappings')) {
-        const value = rule.text('value') ?? '';
-        if (exact.has(value)) continue;
-        rule.warn(
-          'value',
-          `no descriptor with the key "${shownStart(entry)}" has the value "${shownStart(value)}", so this rule ` +
-            `leads ` +
-            'to no limit; correct the value, or add a descriptor with it (or on_unmatched: ignore, if no limit ' +
-            'is meant)',
-        );
-      }
+      if (exact.has(value) || rule.problems.errorCount > 0) continue;
+      rule.warn(
+        'value',
+        `no descriptor with the key "${shownStart(entry)}" has the value "${shownStart(value)}", so this rule leads ` +
+          'to no limit; correct the value, or add a descriptor with it (or on_unmatched: ignore, if no limit is meant)',
+      );
     }
   }
 

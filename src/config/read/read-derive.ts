@@ -19,8 +19,17 @@ export type ReadFile = (file: string, maxBytes?: number) => Uint8Array;
 /** Result of reading `derive`. */
 export interface DeriveFields {
   readonly steps: readonly StepSpec[];
+  /** The values that rules set, with the places of the rules. */
+  readonly values: readonly DerivedValue[];
   /** Files named by `sha256_file`, readable or not, with the problems of each. */
   readonly tableFiles: readonly ProblemList[];
+}
+
+/** A value that a rule of `derive` sets. */
+export interface DerivedValue {
+  readonly entry: string;
+  readonly value: string;
+  readonly rule: FieldReader;
 }
 
 const STEP_KEYS = keysOf('derive_item');
@@ -37,6 +46,7 @@ export function showDeriveKey(path: string, key: string): boolean {
 /** Reads the items of `derive` of a policy file. Invalid items are reported and skipped. */
 export function readDerive(items: readonly FieldReader[], readFile: ReadFile): DeriveFields {
   const steps: StepSpec[] = [];
+  const set: DerivedValue[] = [];
   const tableFiles: ProblemList[] = [];
   const replaced = new Set<string>();
   const derived = new Set<string>();
@@ -76,10 +86,12 @@ export function readDerive(items: readonly FieldReader[], readFile: ReadFile): D
       steps.push(step);
       replaced.add(step.source);
     } else {
-      steps.push({ kind: 'rules', entry, sources: from, rules: readRules(values.rules ?? [], from) });
+      const rules = readRules(values.rules ?? [], from);
+      steps.push({ kind: 'rules', entry, sources: from, rules: rules.map(({ spec }) => spec) });
+      for (const { spec, reader: rule } of rules) set.push({ entry, value: spec.value, rule });
     }
   }
-  return { steps, tableFiles };
+  return { steps, values: set, tableFiles };
 }
 
 function readTableStep(
@@ -207,8 +219,14 @@ function readKeyTable(reader: FieldReader, table: Map<string, string>): void {
   }
 }
 
-function readRules(items: readonly FieldReader[], from: readonly string[]): readonly DeriveRuleSpec[] {
-  const rules: DeriveRuleSpec[] = [];
+/** A rule with its place. */
+interface ReadRule {
+  readonly spec: DeriveRuleSpec;
+  readonly reader: FieldReader;
+}
+
+function readRules(items: readonly FieldReader[], from: readonly string[]): readonly ReadRule[] {
+  const rules: ReadRule[] = [];
   const earlier = new EarlierRules();
   for (const item of items) {
     item.expectKeys([...from, ...keysOf('derive_rule')]);
@@ -222,7 +240,7 @@ function readRules(items: readonly FieldReader[], from: readonly string[]): read
     }
     const { value = '' } = readFields(item, POLICY_FIELDS.derive_rule);
     const conditions = from.map((source) => readCondition(item, source));
-    rules.push({ conditions, value });
+    rules.push({ spec: { conditions, value }, reader: item });
     const other = earlier.add(conditions, item.path);
     if (other !== undefined) {
       item.problems.warn(

@@ -232,7 +232,7 @@ class TreeReader {
       this.derivedEntries.checkKey(this.settings.plans.reader, 'by', this.settings.plans.by);
     this.refuseHoldEntry();
     for (const { root } of sources) this.warnOfUnreachable(root, tree);
-    for (const { root } of sources) this.derivedEntries.checkRules(root);
+    this.derivedEntries.checkRules(this.settings.derived.values);
     return tree;
   }
 

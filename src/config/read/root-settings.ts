@@ -114,6 +114,7 @@ function readOneDerive(files: readonly FileValues[], readFile: ReadFile): Derive
   );
   return {
     steps: derived.flatMap(({ steps }) => steps),
+    values: derived.flatMap(({ values }) => values),
     tableFiles: derived.flatMap(({ tableFiles }) => tableFiles),
   };
 }
