@@ -1,4 +1,3 @@
-import { runToCompletion } from '../runtime/turns.js';
 import { CompiledPolicy } from './compiled-policy.js';
 import { type DeriveStep, RuleStep, TableStep } from './derive/derive.js';
 import type { DeriveCondition } from './derive/derive-rule.js';
@@ -10,15 +9,7 @@ import { PossibleDenial } from './possible-denial.js';
 import { rateOf } from './rate-spec.js';
 import { isSecretKey } from './redact.js';
 import { namedRule, type Rule, type RuleSpec } from './rule.js';
-import {
-  type ConditionSpec,
-  type DomainHead,
-  type DomainSpec,
-  inFileOrder,
-  type NodeFields,
-  type StepSpec,
-  secretSources,
-} from './spec.js';
+import type { ConditionSpec, DomainHead, NodeFields, StepSpec } from './spec.js';
 
 /** Number of rules of `derive` that are compiled at once. */
 const RULES_AT_ONCE = 16;
@@ -116,19 +107,6 @@ function ruleOf(spec: RuleSpec, index: number, fields: NodeFields, place: TreePo
   const allOrNothing = fields.isList || spec.hold !== undefined || isPlanned;
   const rate = spec.rate === undefined ? undefined : rateOf(spec.rate, allOrNothing);
   return namedRule(spec, rate, ruleNames(spec, rate, index, fields, place));
-}
-
-/** Builds the tree of a domain at once. By default, `secretKeys` are those of the domain alone. */
-export function buildPolicy(
-  { steps, root, plans, ...head }: DomainSpec,
-  secretKeys: ReadonlySet<string> = secretSources(steps),
-): CompiledPolicy {
-  const builder = new TreeBuilder(head, plans, secretKeys);
-  runToCompletion(builder.addSteps(steps));
-  for (const { node, parent } of inFileOrder(root, ({ children }) => children)) {
-    builder.addNode({ parent, fields: node.fields, rules: node.rules });
-  }
-  return builder.finish();
 }
 
 function conditionOf(spec: ConditionSpec): DeriveCondition {

@@ -11,13 +11,13 @@ import { renderExplanation } from '../../src/config/show/explain-text.js';
 import { type PolicyItem, policyItems, specItems } from '../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../src/limiter/entry.js';
-import { buildPolicy } from '../../src/policy/build-policy.js';
 import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
 import type { DomainSpec } from '../../src/policy/spec.js';
 import { runToCompletion } from '../../src/runtime/turns.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
+import { buildPolicy } from '../support/policy/build-policy.js';
 import { setOf } from '../support/policy/policies.js';
 import { transferredPolicies } from '../support/policy/transferred-policies.js';
 

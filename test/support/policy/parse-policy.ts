@@ -2,8 +2,8 @@ import { openFile } from '../../../src/config/read/policy-source.js';
 import type { ReadFile } from '../../../src/config/read/read-derive.js';
 import { readDomain } from '../../../src/config/read/read-domain.js';
 import type { ProblemList } from '../../../src/config/yaml/config-problem.js';
-import { buildPolicy } from '../../../src/policy/build-policy.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import { buildPolicy } from './build-policy.js';
 
 /** Result of parsing one policy file. */
 export interface ParsedPolicy {
