@@ -72,7 +72,7 @@ function readField(reader: FieldReader, key: string, field: Field): unknown {
 }
 
 /** Reports a key without a value, which counts as absent, if that is probably not intended. */
-function reportEmpty(reader: FieldReader, key: string, { empty }: Field): void {
+function reportEmpty(reader: FieldReader, key: string, { empty }: Pick<Field, 'empty'>): void {
   const remedy = 'write a value after it, or remove the key';
   if (empty === 'error') reader.error(key, `"${key}" is empty; ${remedy}`);
   else if (empty === 'warning') reader.warn(key, `"${key}" is empty and is ignored; ${remedy}`);
@@ -145,11 +145,11 @@ function readTexts(
 ): readonly Located<string>[] {
   if (single === true && value.kind === 'scalar') {
     if (value.text !== '') return [{ value: value.text, at: value.at, path: reader.pathOf(key) }];
-    reader.error(key, `"${key}" is empty; write a value after it, or remove the key`);
+    reportEmpty(reader, key, { empty: 'error' });
     return [];
   }
   if (value.kind === 'list' && value.items.length === 0) {
-    reader.error(key, `the list "${key}" is empty; add an item, or remove the list`);
+    reportEmptyList(reader, key);
   }
   if (single === true && value.kind === 'map') {
     reader.error(key, `"${key}" must be a string or a list of strings, not a mapping`);
@@ -165,6 +165,10 @@ function readTexts(
     known.add(text);
     return true;
   });
+}
+
+function reportEmptyList(reader: FieldReader, key: string): void {
+  reader.error(key, `the list "${key}" is empty; add an item, or remove the list`);
 }
 
 function readWords(
@@ -191,7 +195,7 @@ function readList(
 ): readonly FieldReader[] {
   const count = value.kind === 'list' ? value.items.length : min;
   if (count === 0 && min > 0) {
-    reader.error(key, `the list "${key}" is empty; add an item, or remove the list`);
+    reportEmptyList(reader, key);
   } else if (count < min || count > max) {
     reader.error(key, `"${key}" has ${count} items; write ${min} to ${max} items`);
   }

@@ -59,7 +59,7 @@ export interface TextsKind {
   readonly kind: 'texts';
   /** What the texts are, in messages. */
   readonly items: string;
-  /** Whether a single text may stand for a list of one. */
+  /** Whether a single text counts as a list with this text. */
   readonly single?: true;
   /** Pattern that each text has, for editors. */
   readonly pattern?: string;

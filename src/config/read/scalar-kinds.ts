@@ -149,7 +149,7 @@ function readCount(kind: CountKind, scalar: Scalar, name: string): ScalarResult<
 }
 
 /** Matches `1.000`, which is 1 in some countries and a thousand in others. */
-const AMBIGUOUS_POINT = /^[-+]?\d{1,3}\.\d{3}$/;
+export const AMBIGUOUS_POINT = /^[-+]?\d{1,3}\.\d{3}$/;
 
 /**
  * Returns the whole number; undefined for other text. Databases and spreadsheets write `1000.0`, which counts as 1000.

@@ -9,13 +9,10 @@ import { isNullText } from '../../yaml/yaml-scalar.js';
 import { joinPath } from '../../yaml/yaml-value.js';
 import type { Fields } from '../field.js';
 import { POLICY_FIELDS, RATE_FIELDS } from '../policy-fields.js';
-import { readScalar, type ScalarKind, type ScalarValue } from '../scalar-kinds.js';
+import { AMBIGUOUS_POINT, readScalar, type ScalarKind, type ScalarValue } from '../scalar-kinds.js';
 
-/**
- * Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F`, `1_000`, and `1.000`,
- * which is a thousand in many countries.
- */
-const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_|^[-+]?\d{1,3}\.\d{3}$/i;
+/** Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F` and `1_000`. */
+const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_/i;
 
 /** The fields that can take a value from a plan, by their path in a limit. */
 export const PLANNED_FIELDS: ReadonlyMap<string, ColumnKind> = new Map(plannedFields(RATE_FIELDS, ''));
@@ -112,7 +109,7 @@ export class PlanColumns {
       if (text === undefined) continue;
       const name = this.cells[cell] as string;
       const kind = this.#kindOf(cell);
-      if (kind.kind === 'count' && NOT_DECIMAL.test(text)) {
+      if (kind.kind === 'count' && (NOT_DECIMAL.test(text) || AMBIGUOUS_POINT.test(text))) {
         const said = `"${name}" is "${shownStart(text)}"`;
         return { cell, message: `${said}; write digits only, without leading zeros and separators` };
       }
