@@ -22,7 +22,9 @@ export function workersScene(): Scene {
       const shot = await weir.shot();
       const [was, is] = [before, shot].map((one) => sumOf(one['weir-0'] as Scrape, metric));
       const serving = sumOf(shot['weir-0'] as Scrape, 'weir_worker_states', 'state="serving"');
-      return is !== was && serving === 2 ? shot : undefined;
+      // A new worker serves before its first report about Redis is in the metrics.
+      const [wereUp, areUp] = [before, shot].map((one) => sumOf(one['weir-0'] as Scrape, 'weir_store_up'));
+      return is !== was && serving === 2 && areUp === wereUp ? shot : undefined;
     });
     return [before, after];
   };
