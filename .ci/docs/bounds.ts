@@ -11,7 +11,6 @@ import { MAX_SUBSCRIBERS } from '../../src/admin/page/overview-service.js';
 import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../../src/admin/top/top-counts.js';
 import { MAX_TOP_LIMIT } from '../../src/admin/top/top-question.js';
 import { CACHED_REQUESTS, MAX_CACHED_REQUEST_BYTES } from '../../src/codec/decode-request.js';
-import { MAX_JSON_DEPTH } from '../../src/codec/json-request.js';
 import { MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
 import { MAX_PLAN_BYTES } from '../../src/config/read/plans/plan-rows.js';
@@ -27,13 +26,14 @@ import { MAX_UNREAD_BYTES } from '../../src/grpc/h2-transport/streaming-call.js'
 import { LATE_REQUEST_MS } from '../../src/grpc/h2-transport/unary-call.js';
 import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
 import { SLICE_BYTES, SLICE_MS, TURN_MS } from '../../src/h2/serving/read-scheduler.js';
-import { STALLED_READER_MS } from '../../src/http/event-feed.js';
-import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../../src/http/handshakes.js';
-import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from '../../src/http/http.js';
-import { UNREAD_MS } from '../../src/http/http-connections.js';
-import { READING_MS } from '../../src/http/http-read-scheduler.js';
-import { MAX_HELD_BYTES } from '../../src/http/outgoing-texts.js';
-import { MAX_HELD_BODY_BYTES } from '../../src/http/request-bodies.js';
+import {
+  HANDSHAKE_MS,
+  HTTP_BOUNDS,
+  MAX_CONNECTIONS,
+  MAX_UNREAD_BYTES as MAX_UNREAD_TEXT_BYTES,
+  SILENCE_MS,
+} from '../../src/http/http.js';
+import { TURN_MS as HTTP_TURN_MS } from '../../src/http/paced-socket.js';
 import { MAX_PAUSE_MS, PAUSES } from '../../src/http/text-view.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../src/policy/names/bucket-key.js';
 import { MAX_KEY_UNITS } from '../../src/policy/plans/plan-table.js';
@@ -124,7 +124,6 @@ export const BOUNDS = `
 | value that regular expressions are tried on | ${setting('MAX_REGEX_VALUE_BYTES', size)} | ${IS_GIVEN_UP} |
 | [matching work](../policy/matching.md#the-cost-of-matching) | ${setting('MAX_MATCH_WORK')} units | ${IS_GIVEN_UP} |
 | time for which a large request (more than 32 descriptors, or 16 KiB) waits for its turn | a quarter of the caller's remaining time, at least 5 ms; 1 s for a caller without a deadline | ${IS_GIVEN_UP} |
-| nesting depth of a \`/json\` body | ${MAX_JSON_DEPTH} levels | 400 |
 | slots and reservations that the hold tokens of a request settle at once; characters of these tokens | ${count(MAX_WORK_AT_ONCE)}; ${count(MAX_TOKENS_CHARACTERS)} | weir settles the rest within seconds; further tokens have no effect |
 | hold token that a request gets for all its holds | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_GIVEN_UP} |
 | ends of holds that wait for the store: with tokens that weir has made, or of canceled calls; of starts without an answer; others | ${size(MAX_OWN_BYTES)}; ${size(MAX_OTHER_BYTES)}; ${size(MAX_OTHER_BYTES)}; connections share each fairly | the end is lost, and its hold expires; \`weir_hold_settlements_lost_total\` counts it, or \`weir_hold_tokens_unmatched_total\` if weir does not know the token |
@@ -152,14 +151,14 @@ export const BOUNDS = `
 | memory of gRPC connections: incomplete requests, open calls, unread answers | ${setting('GRPC_MAX_BUFFERED_BYTES', size)} (\`h2\` only) | weir closes the connection that uses the most memory |
 | cached requests of at most ${MAX_CACHED_REQUEST_BYTES} bytes; their memory | ${count(CACHED_REQUESTS)}; 1 MiB | weir decodes further requests each time |
 | large requests that wait for their turn; their memory | ${count(MAX_WAITING_REQUESTS)}; ${size(MAX_LARGE_BYTES)} | ${IS_GIVEN_UP} |
-| connections of an HTTP port | ${count(MAX_CONNECTIONS)} | weir closes the connection that has been idle longest |
-| concurrent requests on an HTTP connection | 1 | further requests wait |
-| time in which a client must send an HTTP request; time for which a client does not read the answer | ${time(REQUEST_TIMEOUT_MS)}; ${time(UNREAD_MS)} | 408; ${CONNECTION_ENDS} |
-| work for all connections of an HTTP port: reading requests and answering short requests | ${time(READING_MS)} in each event-loop turn | unread data stays in the socket until the next turn |
-| total size of \`/json\` bodies | ${size(MAX_HELD_BODY_BYTES)} | 503 |
+| connections of an HTTP port, of which each has one \`/json\` body of at most \`MAX_REQUEST_BYTES\` | ${count(MAX_CONNECTIONS)} | weir closes the oldest connection without a request or a finished TLS handshake, or else the connection whose latest request is the oldest |
+| concurrent requests on an HTTP connection | 1 | ${CONNECTION_ENDS} |
+| size of the headers of an HTTP request | ${size(HTTP_BOUNDS.maxHeaderSize)} | 431 |
+| time in which a client must send an HTTP request; time for which a client does not read the answer | ${time(HTTP_BOUNDS.requestTimeout)}; ${time(SILENCE_MS)} | 408; ${CONNECTION_ENDS} |
+| work for all HTTP connections: reading requests and answering short requests | ${time(HTTP_TURN_MS)} in each event-loop turn | unread data stays in the socket until the next turn |
 | rendering of \`/metrics\`, \`/stats\`, \`/rlconfig\`, \`/healthcheck?detail\` | one at a time, then a pause of ${PAUSES} times its duration, at most ${time(MAX_PAUSE_MS)} | requests that arrive meanwhile wait, and share the result of the next rendering |
 | rules that \`/rlconfig\` shows, if the main thread renders it | ${count(MAX_RULES_AT_ONCE)} | a thread renders it |
-| rendered text that clients have not read yet | ${size(MAX_HELD_BYTES)}, or one larger text | weir closes the connections that read the oldest text |
+| rendered text that clients of an HTTP port have not read yet | ${size(MAX_UNREAD_TEXT_BYTES)}, or one larger text | weir closes the connection of the oldest answer |
 | unread log lines | ${size(MAX_WAITING_BYTES)} | weir drops lines, counts them in \`weir_log_lines_dropped_total\`, and marks the gap in the log |
 | trace spans that wait for the collector; time for which weir waits for the collector at exit | ${count(MAX_QUEUED_SPANS)}, plus ${count(MAX_PENDING_EXPORTS)} unanswered messages with ${SPANS_PER_BATCH} spans each; ${time(FLUSH_TIMEOUT_MS)} | weir drops spans, and counts them in \`weir_trace_spans_dropped_total\` |
 | duration of a trace export | \`OTEL_EXPORTER_OTLP_TIMEOUT\`, including retries | ${CONNECTION_ENDS} |
@@ -176,12 +175,12 @@ export const BOUNDS = `
 | time for which a worker does not answer | ${time(SILENT_AFTER_MS)}; ${time(REPLACE_AFTER_MS)}, or ${time(REPLACE_ALL_SILENT_AFTER_MS)} if no worker answers | the worker gets no new connections; weir replaces workers one at a time |
 | \`/json\` calls that wait for workers | ${count(CALL_BOUNDS.decide.maxPending)} | 503 |
 | **The debug port** | | |
-| concurrent TLS handshakes; duration of a handshake | ${count(MAX_HANDSHAKES)}; ${time(HTTP_HANDSHAKE_MS)} | weir closes the connection with the oldest handshake; weir closes the connection after this time |
+| duration of a TLS handshake | ${time(HANDSHAKE_MS)} | ${CONNECTION_ENDS} |
 | size of a request to \`/buckets\` or \`/top\`; nesting depth of the request's JSON | ${size(MAX_QUESTION_BYTES)}; ${MAX_QUESTION_DEPTH} | 413; 400 |
 | entries in a request to \`/buckets\`; concurrent requests to \`/buckets\` | ${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, or ${CALL_BOUNDS.administer.maxPending} that wait for workers | 400; 503 |
 | limits in an answer from \`/buckets\` | ${String(MAX_LIMITS_LISTED)} | the answer shows the number of omitted limits; \`reset\` and \`grant\` change only the listed limits |
 | nodes that weir searches if a request contains only some entries of a descriptor | ${count(MAX_VISITED_NODES)} | the answer says that more limits may exist |
-| open pages that receive \`/overview\`; time for which a page reads no data | ${MAX_SUBSCRIBERS}; ${time(STALLED_READER_MS)} | 503; weir closes the connection |
+| open pages that receive \`/overview\`; time for which a page reads no data | ${MAX_SUBSCRIBERS}; ${time(SILENCE_MS)} | 503; weir closes the connection |
 | domains in an answer from \`/overview\` | ${count(MAX_OVERVIEW_DOMAINS)} | the answer shows the number of omitted domains |
 | rules with a separate history of the last hour; memory for the combined history of all rules | ${setting('HISTORY_RULES')}, each with ${STEPS} steps of ${STEP_SECONDS} s in ${size(RING_BYTES)}; ${size(ALL_RING_BYTES)} | weir counts further rules only in the total, and the answer from \`/history\` reports that rules are missing |
 | rules in a request to \`/history\`; concurrent requests to \`/history\` | ${MAX_HISTORY_RULES}; 1 | 400; the others wait |

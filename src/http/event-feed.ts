@@ -24,38 +24,26 @@ export interface EventFeed {
 }
 
 export const EVENTS_TYPE = 'text/event-stream; charset=utf-8';
-/** Time in milliseconds after which a stalled reader is disconnected. */
-export const STALLED_READER_MS = 30_000;
 
 /**
  * Sends the events of a feed. For a slow reader, only the latest event of each name is kept, which limits the memory
- * held.
+ * held. The port disconnects a reader that reads nothing.
  */
 export function sendEvents(response: ServerResponse, feed: EventFeed): void {
   const waiting = new Map<string, ServerEvent>();
-  let stalled: NodeJS.Timeout | undefined;
-  const write = ({ bytes }: ServerEvent): void => {
-    if (response.write(bytes)) return;
-    stalled = setTimeout(() => response.destroy(), STALLED_READER_MS).unref();
-  };
   const send: SendEvent = (event) => {
     if (response.destroyed || response.writableEnded) return;
-    if (stalled === undefined) write(event);
-    else waiting.set(event.name, event);
+    if (response.writableNeedDrain) waiting.set(event.name, event);
+    else response.write(event.bytes);
   };
   response.on('drain', () => {
-    clearTimeout(stalled);
-    stalled = undefined;
     for (const [name, event] of waiting) {
-      if (stalled !== undefined) return;
+      if (response.writableNeedDrain) return;
       waiting.delete(name);
-      write(event);
+      send(event);
     }
   });
   let stop = (): void => {};
-  response.once('close', () => {
-    clearTimeout(stalled);
-    stop();
-  });
+  response.once('close', () => stop());
   stop = feed.follow(send, () => response.end());
 }

@@ -2,20 +2,20 @@ import {
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
-  type RequestListener,
   type Server,
-  type ServerOptions,
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { secureContextOptions, type TlsSource } from '../h2/tls-material.js';
+import { IdleWait } from '../runtime/idle-wait.js';
+import { ignore } from '../runtime/ignore.js';
 import { type EventFeed, sendEvents } from './event-feed.js';
-import { Handshakes, HTTP_HANDSHAKE_MS } from './handshakes.js';
-import { connectionOf, HttpConnections } from './http-connections.js';
-import { OutgoingTexts } from './outgoing-texts.js';
-import { type BodyReadFailure, RequestBodies } from './request-bodies.js';
+import { OpenConnections } from './open-connections.js';
+import { PacedSocket } from './paced-socket.js';
 
 /** The response of an endpoint. */
 export interface HttpAnswer {
@@ -84,25 +84,31 @@ export interface HttpOptions {
   readonly notFound?: (path: string) => HttpAnswer;
   /** If absent, the port uses cleartext. */
   readonly tls?: TlsSource | undefined;
-  /** Maximum bytes of bodies held together. Default: MAX_HELD_BODY_BYTES. */
-  readonly maxHeldBodyBytes?: number;
-  /** Maximum number of connections; see {@link HttpConnections}. Default: 1000. */
+  /** Maximum number of connections; see {@link OpenConnections}. Default: MAX_CONNECTIONS. */
   readonly maxConnections?: number;
-  /** The texts that are being sent on all ports of the process. */
-  readonly outgoingTexts?: OutgoingTexts;
+  /** Maximum number of bytes of long texts that clients have not read yet. Default: MAX_UNREAD_BYTES. */
+  readonly maxUnreadBytes?: number;
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * Time in milliseconds for a client to send a request, after which it gets 408, so that slow clients do not occupy
- * limited connections.
- */
-export const REQUEST_TIMEOUT_MS = 30_000;
+export const MAX_CONNECTIONS = 256;
+export const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 /** Bytes of a long response that are written at once. TLS encrypts them in about 50 microseconds. */
 const PIECE_BYTES = 64 * 1024;
-/** Interval in milliseconds at which Node.js checks for slow requests. */
-const CHECK_MS = 5000;
-export const MAX_CONNECTIONS = 1000;
+/** Bounds of Node's HTTP server. Times are in milliseconds. */
+export const HTTP_BOUNDS = {
+  maxHeaderSize: 16 * 1024,
+  // The time for a client to send a whole request, after which it gets 408.
+  requestTimeout: 30_000,
+  headersTimeout: 30_000,
+  connectionsCheckingInterval: 5000,
+  // Node would answer any number of such requests at once. HttpPort refuses them.
+  requireHostHeader: false,
+} as const;
+/** Time in milliseconds for a TLS handshake. */
+export const HANDSHAKE_MS = 10_000;
+/** Time in milliseconds after which a connection without traffic is closed during a request or a response. */
+export const SILENCE_MS = 30_000;
 /** Header with the reason of a failure, for people. */
 const REASON_HEADER = 'x-weir-reason';
 const MAX_REASON_LENGTH = 500;
@@ -141,21 +147,50 @@ export function failed(
 }
 
 const INTERNAL_ERROR = 'internal error';
-const UNKNOWN_EXPECTATION = text(417, 'the only supported expectation is 100-continue\n');
 
-/** One HTTP port: finds and calls the endpoint of a request. */
+/** One HTTP port: finds and calls the endpoint of a request, and sends its answer. */
 class HttpPort {
-  readonly calls: RequestBodies;
+  readonly connections: OpenConnections;
   readonly #endpoints: ReadonlyMap<string, HttpEndpoint>;
   readonly #options: HttpOptions;
+  /** Requests with a body that are not answered yet. */
+  #running = 0;
+  #draining = false;
+  readonly #idle = new IdleWait(() => this.#running === 0);
+  /** Responses with long texts that clients have not read yet, oldest first, and the sum of their bytes. */
+  readonly #unread = new Map<ServerResponse, number>();
+  #unreadBytes = 0;
 
   constructor(options: HttpOptions) {
     this.#options = options;
-    this.calls = new RequestBodies(options.maxHeldBodyBytes);
+    this.connections = new OpenConnections(options.maxConnections ?? MAX_CONNECTIONS);
     this.#endpoints = new Map(options.endpoints.map((endpoint) => [endpoint.path, endpoint]));
   }
 
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<HttpAnswer> {
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    // Every socket of the port is wrapped.
+    const connection = request.socket as unknown as PacedSocket;
+    if (connection.response?.writableEnded === false) {
+      // A client that does not wait for answers could make weir prepare any number of them.
+      connection.destroy();
+      return;
+    }
+    connection.response = response;
+    this.connections.use(connection.socket);
+    void this.#answer(request, response, connection).then((answer) => this.#send(request, response, answer));
+  }
+
+  /** Refuses further bodies. Resolves when no request with a body is in progress, at most after `graceMs`. */
+  drain(graceMs: number): Promise<void> {
+    this.#draining = true;
+    return this.#idle.wait(graceMs);
+  }
+
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: PacedSocket,
+  ): Promise<HttpAnswer> {
     const target = request.url ?? '/';
     const question = target.indexOf('?');
     const path = question === -1 ? target : target.slice(0, question);
@@ -165,103 +200,102 @@ class HttpPort {
       if (notFound !== undefined) return notFound(path);
       return text(404, `not found; the available paths are ${[...this.#endpoints.keys()].join(' ')}\n`);
     }
+    const fail = endpoint.failed ?? failed;
+    const hosts = request.headersDistinct['host']?.length ?? 0;
+    // A proxy may have used another one of several hosts (RFC 9112, section 3.2).
+    if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1'))
+      return fail(400, `the request has ${hosts} Host headers; send exactly one`, CLOSE);
     try {
       const query = new URLSearchParams(question === -1 ? '' : target.slice(question + 1));
       const { headers, method = 'GET' } = request;
-      const connection = connectionOf(request);
-      const head = { method, query, headers, peer: connection.remoteAddress ?? '' };
-      const isCancelled = (): boolean => response.destroyed;
-      const refused = endpoint.refuse && (duplicateHostAnswer(endpoint, request) ?? endpoint.refuse(head));
+      const head = { method, query, headers, peer: connection.socket.remoteAddress ?? '' };
+      const refused = endpoint.refuse?.(head);
       if (refused !== undefined) return refused;
-      if (endpoint.maxBodyBytes === undefined)
-        return await endpoint.answer({ body: NO_BODY, connection, isCancelled, ...head });
-      const body = await this.calls.read(request, response, endpoint.maxBodyBytes);
-      if (typeof body === 'string') return withoutBody(endpoint, body);
-      return await endpoint.answer({ body, connection, isCancelled, ...head });
+      const { maxBodyBytes, bodySetting } = endpoint;
+      let body: Buffer | 'too long' | 'incomplete' = NO_BODY;
+      if (maxBodyBytes !== undefined) {
+        if (this.#draining) return fail(503, 'the server is shutting down', CLOSE);
+        this.#running++;
+        response.once('close', () => {
+          this.#running--;
+          this.#idle.check();
+        });
+        body = await readBody(request, maxBodyBytes);
+      }
+      if (body === 'incomplete') return fail(400, 'the body is incomplete', CLOSE);
+      if (body === 'too long') {
+        const named = bodySetting === undefined ? '' : ` (${bodySetting})`;
+        return fail(413, `the body is longer than ${maxBodyBytes} bytes${named}`, CLOSE);
+      }
+      return await endpoint.answer({ body, connection, isCancelled: () => response.destroyed, ...head });
     } catch (error) {
       this.#options.onError(error);
       return endpoint.failed?.(500, INTERNAL_ERROR) ?? text(500, `${INTERNAL_ERROR}\n`);
     }
   }
-}
 
-/**
- * Refuses a request with several Host headers, because a proxy may have used a different one (RFC 9112 section 3.2).
- */
-function duplicateHostAnswer(
-  { failed }: HttpEndpoint,
-  { headersDistinct }: IncomingMessage,
-): HttpAnswer | undefined {
-  if ((headersDistinct['host']?.length ?? 0) < 2) return undefined;
-  const reason = 'the request has several Host headers; send exactly one';
-  return failed?.(400, reason, CLOSE) ?? text(400, `${reason}\n`, CLOSE);
-}
-
-/** Returns the response to a request whose body was not read. */
-function withoutBody(endpoint: HttpEndpoint, why: BodyReadFailure): HttpAnswer {
-  const fail = endpoint.failed ?? failed;
-  switch (why) {
-    case 'draining':
-      return fail(503, 'the server is shutting down', CLOSE);
-    case 'busy':
-      return fail(503, 'too many requests at once', CLOSE);
-    case 'gone':
-      return fail(400, 'the body is incomplete', CLOSE);
-    case 'too large': {
-      const { maxBodyBytes, bodySetting } = endpoint;
-      const named = bodySetting === undefined ? '' : ` (${bodySetting})`;
-      return fail(413, `the body is longer than ${maxBodyBytes} bytes${named}`, CLOSE);
-    }
-  }
-}
-
-/** Sends a response. */
-function send(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { status, contentType, headers, body: text }: HttpAnswer,
-  outgoing: OutgoingTexts,
-): void {
-  if (response.destroyed) return;
-  const body = typeof text === 'string' ? Buffer.from(text) : text;
-  response.writeHead(status, {
-    'content-type': contentType,
-    ...('follow' in body ? {} : { 'content-length': body.length }),
-    ...(status >= 400 ? { 'x-content-type-options': 'nosniff' } : {}),
-    ...headers,
-  });
-  if (request.method === 'HEAD') response.end();
-  else if ('follow' in body) sendEvents(response, body);
-  else if (body.length <= PIECE_BYTES) response.end(body);
-  else {
-    response.once(
-      'close',
-      outgoing.hold(body, () => request.socket.destroy()),
-    );
-    void sendPieces(response, body, outgoing);
-  }
-}
-
-/** Sends a long text piece by piece as the client reads it, and ends the response. */
-async function sendPieces(response: ServerResponse, body: Buffer, outgoing: OutgoingTexts): Promise<void> {
-  for (let at = 0; at < body.length; at += PIECE_BYTES) {
-    await outgoing.turn();
+  #send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { status, contentType, headers, body: text }: HttpAnswer,
+  ): void {
     if (response.destroyed) return;
-    if (!response.write(body.subarray(at, at + PIECE_BYTES))) await drained(response);
+    const body = typeof text === 'string' ? Buffer.from(text) : text;
+    response.writeHead(status, {
+      'content-type': contentType,
+      ...('follow' in body ? {} : { 'content-length': body.length }),
+      ...(status >= 400 ? { 'x-content-type-options': 'nosniff' } : {}),
+      ...headers,
+    });
+    if (request.method === 'HEAD') response.end();
+    else if ('follow' in body) sendEvents(response, body);
+    else if (body.length <= PIECE_BYTES) response.end(body);
+    else this.#sendLong(response, body);
   }
-  response.end();
+
+  #sendLong(response: ServerResponse, body: Buffer): void {
+    this.#unread.set(response, body.length);
+    this.#unreadBytes += body.length;
+    response.once('close', () => this.#forget(response));
+    const { maxUnreadBytes = MAX_UNREAD_BYTES } = this.#options;
+    for (const oldest of this.#unread.keys()) {
+      if (this.#unreadBytes <= maxUnreadBytes || oldest === response) break;
+      this.#forget(oldest);
+      oldest.destroy();
+    }
+    // An error means that the client is gone.
+    pipeline(Readable.from(piecesOf(body)), response, ignore);
+  }
+
+  #forget(response: ServerResponse): void {
+    this.#unreadBytes -= this.#unread.get(response) ?? 0;
+    this.#unread.delete(response);
+  }
 }
 
-/** Resolves when more data can be written, or when the response is closed. */
-function drained(response: ServerResponse): Promise<void> {
+/** Yields a text in pieces, one in a turn of the event loop. */
+async function* piecesOf(text: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < text.length; at += PIECE_BYTES) {
+    yield text.subarray(at, at + PIECE_BYTES);
+    await nextTurn();
+  }
+}
+
+/** Reads a body into one buffer. Chunks that are a byte long would take a hundred times the memory. */
+function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too long' | 'incomplete'> {
+  // Node.js enforces the length of a body, unless it is chunked.
+  const declared = request.headers['content-length'];
+  if (Number(declared ?? 0) > maxBytes) return Promise.resolve('too long');
+  const body = Buffer.allocUnsafeSlow(declared === undefined ? maxBytes : Number(declared));
+  let length = 0;
   return new Promise((resolve) => {
-    const end = (): void => {
-      response.off('drain', end);
-      response.off('close', end);
-      resolve();
-    };
-    response.on('drain', end);
-    response.on('close', end);
+    request.on('data', (chunk: Buffer) => {
+      if (length + chunk.length > body.length) resolve('too long');
+      else length += chunk.copy(body, length);
+    });
+    request.once('end', () => resolve(body.subarray(0, length)));
+    request.once('error', () => resolve('incomplete'));
+    request.once('close', () => resolve('incomplete'));
   });
 }
 
@@ -271,32 +305,21 @@ function drained(response: ServerResponse): Promise<void> {
  */
 export function listenHttp(host: string, port: number, options: HttpOptions): Promise<HttpListener> {
   const httpPort = new HttpPort(options);
-  const outgoing = options.outgoingTexts ?? new OutgoingTexts();
-  const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS };
-  const serve = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    answer: () => HttpAnswer | Promise<HttpAnswer>,
-  ): void => {
-    const connection = connectionOf(request);
-    response.once('close', () => connection.endRequest());
-    connection.beginRequest(request, () => {
-      void Promise.resolve(answer()).then((given) => send(request, response, given, outgoing));
-    });
-  };
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    serve(request, response, () => httpPort.answer(request, response));
-  };
-  const { tls } = options;
-  const server = tls === undefined ? createServer(timeouts, onRequest) : tlsServer(tls, timeouts, onRequest);
-  // Node.js would answer all such requests immediately, without a limit.
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    serve(request, response, () => UNKNOWN_EXPECTATION);
+  const { connections } = httpPort;
+  const server = options.tls === undefined ? createServer(HTTP_BOUNDS) : tlsServer(options.tls);
+  server.timeout = SILENCE_MS;
+  paceSockets(server, options.tls === undefined ? 'connection' : 'secureConnection');
+  server.prependListener('connection', (socket: Socket) => connections.add(socket));
+  server.prependListener('secureConnection', (socket: TLSSocket) => {
+    connections.use(socket);
+    // Renegotiation is cheap to request and expensive to perform.
+    socket.disableRenegotiation();
   });
-  const connections = new HttpConnections(options.maxConnections ?? MAX_CONNECTIONS);
-  const handshakes = new Handshakes();
-  followConnections(server, tls === undefined ? 'connection' : 'secureConnection', connections);
-  if (tls !== undefined) followHandshakes(server, handshakes);
+  const serve = (request: IncomingMessage, response: ServerResponse): void =>
+    httpPort.serve(request, response);
+  server.on('request', serve);
+  // Node would answer any number of requests with an unknown Expect header at once.
+  server.on('checkExpectation', serve);
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, () => {
@@ -304,12 +327,11 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
       server.on('error', options.onError);
       resolve({
         port: (server.address() as AddressInfo).port,
-        drain: (graceMs) => httpPort.calls.drain(graceMs),
+        drain: (graceMs) => httpPort.drain(graceMs),
         close: () =>
           new Promise((closed) => {
             server.close(() => closed());
-            server.closeAllConnections();
-            handshakes.cut();
+            connections.closeAll();
           }),
       });
     });
@@ -317,36 +339,16 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
 }
 
 /** Creates a TLS server that follows certificate updates. */
-function tlsServer(
-  source: TlsSource,
-  timeouts: ServerOptions,
-  onRequest: RequestListener,
-): ReturnType<typeof createTlsServer> {
+function tlsServer(source: TlsSource): ReturnType<typeof createTlsServer> {
   const secure = secureContextOptions(source.options.material);
-  const server = createTlsServer({ ...timeouts, ...secure, handshakeTimeout: HTTP_HANDSHAKE_MS }, onRequest);
+  const server = createTlsServer({ ...HTTP_BOUNDS, ...secure, handshakeTimeout: HANDSHAKE_MS });
   source.follow((material) => server.setSecureContext(secureContextOptions(material)));
   return server;
 }
 
-/**
- * Wraps the sockets of `event` as `connections` before Node.js handles them; it accepts any stream as a connection.
- */
-function followConnections(
-  server: Server,
-  event: 'connection' | 'secureConnection',
-  connections: HttpConnections,
-): void {
+/** Wraps the sockets of `event` before Node.js handles them; it accepts any stream as a connection. */
+function paceSockets(server: Server, event: 'connection' | 'secureConnection'): void {
   const [serve] = server.listeners(event);
   server.removeAllListeners(event);
-  server.on(event, (socket: Socket) => serve?.call(server, connections.accept(socket)));
-}
-
-/** Reports new sockets to `handshakes` before Node.js handles them, and completed handshakes. */
-function followHandshakes(server: Server, handshakes: Handshakes): void {
-  server.prependListener('connection', (socket: Socket) => handshakes.begin(socket));
-  server.prependListener('secureConnection', (socket: TLSSocket) => {
-    handshakes.end(socket);
-    // Renegotiation is cheap to request and expensive to perform.
-    socket.disableRenegotiation();
-  });
+  server.on(event, (socket: Socket) => serve?.call(server, new PacedSocket(socket)));
 }

@@ -3,7 +3,6 @@ import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
 import { guardedViews } from '../../http/cross-site.js';
 import { listenHttp } from '../../http/http.js';
-import type { OutgoingTexts } from '../../http/outgoing-texts.js';
 import type { TextView } from '../../http/text-view.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -91,7 +90,6 @@ function parseListenAddress(address: string): { host: string; port: number } | u
 export async function listenPrometheus(
   settings: Settings,
   metrics: TextView,
-  outgoingTexts: OutgoingTexts,
   onError: (error: unknown) => void,
   closers: Closers,
 ): Promise<string | undefined> {
@@ -111,11 +109,9 @@ export async function listenPrometheus(
   }
   const { host, port } = address;
   const endpoints = guardedViews(host, [metricsEndpoint(path, metrics)]);
-  const listener = await listenHttp(host, port, { endpoints, outgoingTexts, onError }).catch(
-    (error: unknown) => {
-      throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);
-    },
-  );
+  const listener = await listenHttp(host, port, { endpoints, onError }).catch((error: unknown) => {
+    throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);
+  });
   closers.add(() => listener.close());
   return formatHostPort(host === '' ? '*' : host, listener.port);
 }

@@ -6,7 +6,6 @@ import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
 import { guardedViews, isLoopbackHost } from '../../http/cross-site.js';
 import { type HttpListener, type HttpOptions, listenHttp } from '../../http/http.js';
-import { OutgoingTexts } from '../../http/outgoing-texts.js';
 import { RenderQueue, TextView } from '../../http/text-view.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
@@ -57,7 +56,6 @@ export interface HttpFront {
 /** Opens the HTTP and debug ports. Rejects with {@link StartError}. */
 export async function openHttpFront(options: HttpFrontOptions, closers: Closers): Promise<HttpFront> {
   const { settings, policies, clock, onError } = options;
-  const outgoingTexts = new OutgoingTexts();
   const queue = new RenderQueue();
   const open = async (
     what: string,
@@ -67,12 +65,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     http: Pick<HttpOptions, 'endpoints' | 'notFound' | 'tls'>,
   ): Promise<HttpListener> => {
     const endpoints = guardedViews(host, http.endpoints);
-    const listener = await listenHttp(host, port, {
-      ...http,
-      endpoints,
-      outgoingTexts,
-      onError,
-    }).catch((error: unknown) => {
+    const listener = await listenHttp(host, port, { ...http, endpoints, onError }).catch((error: unknown) => {
       throw listenError(what, formatHostPort(host, port), variables, error);
     });
     closers.add(() => listener.close());
@@ -103,7 +96,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     notFound: (path) => debugNotFound(path, forDebug),
   });
   const metrics = new TextView(queue, () => options.metrics());
-  const prometheus = await listenPrometheus(settings, metrics, outgoingTexts, onError, closers);
+  const prometheus = await listenPrometheus(settings, metrics, onError, closers);
   const forJson = jsonEndpoint({
     decide: options.decide,
     bounds: requestBounds(settings),

@@ -133,7 +133,7 @@ describe('on loopback', () => {
     });
     expect([status, JSON.parse(body), questions]).toEqual([
       400,
-      { error: 'the request has several Host headers; send exactly one' },
+      { error: 'the request has 2 Host headers; send exactly one' },
       [],
     ]);
   });

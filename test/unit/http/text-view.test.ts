@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { OutgoingTexts } from '../../../src/http/outgoing-texts.js';
 import { MAX_PAUSE_MS, PAUSES, RenderQueue, TextView } from '../../../src/http/text-view.js';
 
 describe('a text view', () => {
@@ -57,42 +56,6 @@ describe('a queue', () => {
       const pauseMs = Math.min(MAX_PAUSE_MS, PAUSES * renderingMs);
       // Node.js measures a timer from the start of the event loop's turn, which includes the rendering.
       expect(after[0] - before[1]).toBeGreaterThan(pauseMs - renderingMs - 2);
-    }
-  });
-});
-
-describe('outgoing texts', () => {
-  test('close the readers of the oldest text above the bound', () => {
-    const outgoing = new OutgoingTexts(10);
-    const cut: string[] = [];
-    const [old, middle, next] = [Buffer.alloc(4), Buffer.alloc(4), Buffer.alloc(4)];
-    outgoing.hold(old, () => cut.push('old 1'));
-    outgoing.hold(old, () => cut.push('old 2'));
-    outgoing.hold(middle, () => cut.push('middle'));
-    expect(cut).toEqual([]);
-    outgoing.hold(next, () => cut.push('next'));
-    expect(cut).toEqual(['old 1', 'old 2']);
-  });
-
-  test('are freed when all clients have read them; a single text may be longer', () => {
-    const outgoing = new OutgoingTexts(10);
-    const cut: string[] = [];
-    const release = outgoing.hold(Buffer.alloc(8), () => cut.push('first'));
-    release();
-    release();
-    outgoing.hold(Buffer.alloc(8), () => cut.push('second'));
-    expect(cut).toEqual([]);
-    outgoing.hold(Buffer.alloc(100), () => cut.push('long'));
-    expect(cut).toEqual(['second']);
-  });
-
-  test('are sent one piece in a turn of the event loop', async () => {
-    const outgoing = new OutgoingTexts();
-    let sent = 0;
-    for (let reader = 0; reader < 3; reader++) void outgoing.turn().then(() => sent++);
-    for (let turn = 1; turn <= 3; turn++) {
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(sent).toBeLessThanOrEqual(turn);
     }
   });
 });

@@ -2,8 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { TlsMaterial } from '../../../src/h2/tls-material.js';
-import { MAX_HANDSHAKES } from '../../../src/http/handshakes.js';
-import { type HttpListener, listenHttp, text } from '../../../src/http/http.js';
+import { type HttpListener, listenHttp, MAX_CONNECTIONS, text } from '../../../src/http/http.js';
 import { httpRequest } from '../../support/process/http-client.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
@@ -56,7 +55,7 @@ test('serves long answers, and renewed certificates to new connections', async (
 
 test('clients without a handshake do not lock out others, and are closed at the end', async () => {
   const oldest = await silent();
-  const others = await Promise.all(Array.from({ length: MAX_HANDSHAKES - 1 }, silent));
+  const others = await Promise.all(Array.from({ length: MAX_CONNECTIONS - 1 }, silent));
   expect((await ask(first)).status).toBe(200);
   await waitFor('the oldest to be closed', () => oldest.closed() || undefined);
   expect(others.filter((other) => other.closed()).length).toBeLessThan(2);
@@ -68,7 +67,7 @@ test('a connection with a finished handshake does not count, and is not closed f
   const secured = tlsConnect({ host: '127.0.0.1', port: listener.port, ca: first.cert });
   sockets.push(secured);
   await new Promise((resolve) => secured.once('secureConnect', resolve));
-  await Promise.all(Array.from({ length: MAX_HANDSHAKES + 1 }, silent));
+  await Promise.all(Array.from({ length: MAX_CONNECTIONS + 1 }, silent));
   expect(secured.closed).toBe(false);
   const answer = new Promise((resolve) => secured.once('data', resolve));
   secured.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
