@@ -67,26 +67,14 @@ function gcd(a: bigint, b: bigint): bigint {
 
 /** Returns the same limit for settlements of holds: all hits are charges, down to the maximum debt. */
 export function settlingRate(rate: Rate): Rate {
-  return withMinChargeHits(rate, 1);
-}
-
-/**
- * Returns the same limit without charges: a request for more than the limit holds is always limited and does not change
- * the bucket.
- */
-export function rateWithoutCharges(rate: Rate): Rate {
-  return withMinChargeHits(rate, Number.POSITIVE_INFINITY);
-}
-
-function withMinChargeHits(rate: Rate, minChargeHits: number): Rate {
-  if (rate.minChargeHits === minChargeHits || rate.kind === 'concurrency') return rate;
+  if (rate.minChargeHits === 1 || rate.kind === 'concurrency') return rate;
   if (rate.kind === 'token_bucket') {
     const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt } = rate;
-    return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits);
+    return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, 1);
   }
   const { unit, requestsPerUnit, multiplier, calendar, maxDebt, allOrNothing } = rate;
   const timeZone = calendar?.timeZone;
-  return windowRate(unit, requestsPerUnit, { multiplier, timeZone, maxDebt, allOrNothing, minChargeHits });
+  return windowRate(unit, requestsPerUnit, { multiplier, timeZone, maxDebt, allOrNothing, minChargeHits: 1 });
 }
 
 /** Caches local rates. Each entry is dropped together with the original rate. */

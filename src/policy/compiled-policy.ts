@@ -3,26 +3,16 @@ import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { DeriveStep } from './derive/derive.js';
 import { MatchWork } from './match-work.js';
 import { BucketNames } from './names/bucket-names.js';
-import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
 import type { PlanTable } from './plans/plan-table.js';
 import { PlannedNodes } from './plans/planned-nodes.js';
 import type { Algorithm, DomainPolicy, Match, UnmatchedMode } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import type { PossibleDenial } from './possible-denial.js';
-import { isSecretKey } from './redact.js';
-import {
-  type DeniedResponse,
-  type HeaderFamilies,
-  namedRule,
-  type PhaseSchedule,
-  type Rule,
-} from './rule.js';
+import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from './rule.js';
 import { type DomainHead, secretSources } from './spec.js';
 
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
-/** Number of nodes that are renamed in one slice; hashing the value of one takes about 20 µs. */
-const NODES_PER_SLICE = 16;
 
 /** One shape for every answer, so that the hot path stays monomorphic. */
 class PolicyMatch implements Match {
@@ -90,22 +80,21 @@ export class CompiledPolicy implements DomainPolicy {
   readonly deniedResponse: DeniedResponse | undefined;
   readonly decisionMetadata: boolean | undefined;
   readonly overrideAlgorithm: Algorithm;
-  /** The secret keys of `derive`; after loading, those of all domains, see {@link setSecretKeys}. */
-  secretKeys: ReadonlySet<string>;
+  readonly secretKeys: ReadonlySet<string>;
   /** The secret keys of this domain's `derive`. */
   readonly ownSecretKeys: ReadonlySet<string>;
   readonly denial: PossibleDenial;
   readonly hasHolds: boolean;
   readonly hasSoftLimits: boolean;
   readonly hasSpills: boolean;
-  rules: readonly Rule[];
+  readonly rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
   /** The rows of `plans`; undefined without it. */
   readonly plans: PlanTable | undefined;
   /** The entry keys that the tree matches. */
   readonly keys: ReadonlySet<string>;
-  private bucketNames: BucketNames;
+  private readonly bucketNames: BucketNames;
 
   constructor({ head, steps, root, rules, secretKeys, keys, plans, denial }: PolicyParts) {
     this.head = head;
@@ -131,71 +120,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.root = root;
     this.plans = plans;
     this.denial = denial;
-    this.bucketNames = this.newBucketNames();
-  }
-
-  /**
-   * Makes the values of exactly these entry keys secrets, in addition to credentials. Secrets enter names as digests,
-   * and are redacted wherever they are shown, including the values in the policy. Requests that run meanwhile may use
-   * old or new names. Walks the tree if one of the policy's keys starts or stops being secret, which is rare, because
-   * TreeBuilder knows the secret keys of all domains. Runs in slices next to decisions, one walk at a time.
-   */
-  *setSecretKeys(secretKeys: ReadonlySet<string>): Generator<void, void> {
-    const before = this.secretKeys;
-    const changed = [
-      ...[...before].filter((key) => !secretKeys.has(key)),
-      ...[...secretKeys].filter((key) => !before.has(key)),
-    ];
-    if (changed.length === 0) return;
-    this.secretKeys = secretKeys;
-    this.bucketNames = this.newBucketNames();
-    if (!changed.some((key) => this.keys.has(key))) return;
-    yield* this.renameTree();
-    // Names and limits that were cached during the walk may be old ones.
-    this.bucketNames = this.newBucketNames();
-  }
-
-  private newBucketNames(): BucketNames {
-    const { domain, secretKeys, plans } = this;
-    return new BucketNames(domain, secretKeys, plans && new PlannedNodes(plans));
-  }
-
-  private *renameTree(): Generator<void, void> {
-    const renamed = new Map<Rule, Rule>();
-    yield* this.renameBelow(this.root, rootPosition(this.domain), false, renamed);
-    this.rules = this.rules.map((rule) => renamed.get(rule) ?? rule);
-  }
-
-  private *renameBelow(
-    parent: PolicyNode,
-    above: TreePosition,
-    renames: boolean,
-    renamed: Map<Rule, Rule>,
-  ): Generator<void, void> {
-    let nodesLeft = NODES_PER_SLICE;
-    for (const node of parent.children()) {
-      const isSecret = isSecretKey(node.key, this.secretKeys);
-      const differs = renames || isSecret !== node.isSecret;
-      if (differs) node.setSecret(isSecret);
-      const place = childPosition(above, node.fields, this.secretKeys);
-      if (differs) this.rename(node, place, renamed);
-      yield* this.renameBelow(node, place, differs, renamed);
-      if (--nodesLeft > 0) continue;
-      nodesLeft = NODES_PER_SLICE;
-      yield;
-    }
-    // Yields after a few nodes, too, because there may be many parents with few nodes.
-    if (nodesLeft < NODES_PER_SLICE) yield;
-  }
-
-  private rename(node: PolicyNode, place: TreePosition, renamed: Map<Rule, Rule>): void {
-    if (node.rules.length === 0) return;
-    const rules = node.rules.map((rule, index) => {
-      const made = namedRule(rule, rule.rate, ruleNames(rule, rule.rate, index, node.fields, place));
-      renamed.set(rule, made);
-      return made;
-    });
-    node.renameRules(rules);
+    this.bucketNames = new BucketNames(head.domain, secretKeys, plans && new PlannedNodes(plans));
   }
 
   /** Compiles the matchers of the whole tree in steps; see {@link Level.compile}. */

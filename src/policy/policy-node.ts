@@ -51,10 +51,10 @@ export class PolicyNode {
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly onUnmatched: UnmatchedMode;
-  /** See Match.rules. Only {@link CompiledPolicy.setSecretKeys} replaces them. */
-  rules: readonly Rule[];
+  /** See Match.rules. */
+  readonly rules: readonly Rule[];
   /** Names of the rules in statistics; undefined if they contain values of requests. */
-  statNames: readonly string[] | undefined;
+  readonly statNames: readonly string[] | undefined;
   /** Unique in the process, and increasing in file order within a tree. */
   readonly id = nextId++;
   /** Whether the limits of a customer may come from a plan. */
@@ -75,10 +75,11 @@ export class PolicyNode {
   /** Shared by the whole tree. */
   readonly memo: MatchMemo<PolicyNode | null>;
   /** Part of the bucket key that is the same for every value; the complete part unless the value is in it. */
-  private fixedPart = '';
+  private readonly fixedPart: string;
   /** Whether each value has its own bucket, so that the value is part of its name. */
   readonly isValueInBucket: boolean;
-  private secret = false;
+  /** Whether the values that this node matches are secrets, which enter names as digests. */
+  readonly isSecret: boolean;
   /** Index of the entry that this node matches, from 0; -1 for the root. */
   private readonly depth: number;
   private readonly plans: PlanTable | undefined;
@@ -97,7 +98,8 @@ export class PolicyNode {
     this.onUnmatched = fields.onUnmatched;
     this.rules = rules;
     this.usesPlan = rules.some(({ plan }) => plan !== undefined);
-    this.statNames = fixedStatsOf(rules);
+    const statNames = rules.map(({ statName }) => statName);
+    this.statNames = statNames.includes('') ? undefined : statNames;
     const takesMany = this.wildcard !== undefined || matcher !== undefined;
     this.isValueInBucket = takesMany ? !shareThreshold : value === '';
     this.depth = parent === undefined ? -1 : parent.depth + 1;
@@ -111,7 +113,8 @@ export class PolicyNode {
       isCustomer && takesMany && shareThreshold ? this.depth : (parent?.sharedCustomer ?? -1);
     const isNamed = this.sharedCustomer < 0 || this.plans?.hasBlocked !== true;
     this.nameEntries = isNamed ? this.bucketEntries : [...this.bucketEntries, this.sharedCustomer];
-    this.setSecret(isSecret);
+    this.isSecret = isSecret;
+    this.fixedPart = textPart(fields.key) + (this.isValueInBucket ? '' : fixedValuePart(this));
   }
 
   get key(): string {
@@ -131,31 +134,13 @@ export class PolicyNode {
     return this.fields.valueToMetric;
   }
 
-  /** Whether the values that this node matches are secrets. */
-  get isSecret(): boolean {
-    return this.secret;
-  }
-
-  /** Sets whether the values that this node matches are secrets, which enter names as digests. Resets the names. */
-  setSecret(secret: boolean): void {
-    this.secret = secret;
-    this.fixedBucket = undefined;
-    this.fixedPart = textPart(this.key) + (this.isValueInBucket ? '' : fixedValuePart(this));
-  }
-
-  /** Replaces the rules by the same rules with other names. */
-  renameRules(rules: readonly Rule[]): void {
-    this.rules = rules;
-    this.statNames = fixedStatsOf(rules);
-  }
-
   /** Returns the part of a bucket key for an entry that matched this node. */
   keyPart(value: string): string {
     if (!this.isValueInBucket) return this.fixedPart;
     if (this.matcher?.kind === 'cidr') {
-      return this.fixedPart + addressPart(canonicalAddress(value) ?? value, this.secret);
+      return this.fixedPart + addressPart(canonicalAddress(value) ?? value, this.isSecret);
     }
-    return this.fixedPart + (this.secret ? secretPart(value) : textPart(value));
+    return this.fixedPart + (this.isSecret ? secretPart(value) : textPart(value));
   }
 
   /** Returns the child that an entry matches. The result means nothing if `work` is exceeded. */
@@ -199,7 +184,7 @@ export class PolicyNode {
 
   /** Name of the node in messages; see {@link nodeLabel}. */
   get label(): string {
-    return nodeLabel(this.key, this.value, this.matcher, this.secret);
+    return nodeLabel(this.key, this.value, this.matcher, this.isSecret);
   }
 }
 
@@ -223,9 +208,4 @@ function fixedValuePart({ value, matcher, wildcard, isSecret }: PolicyNode): str
   if (matcher !== undefined) return sharedMatcherPart(matcher);
   if (wildcard !== undefined) return patternPart(value);
   return isSecret ? secretPart(value) : textPart(value);
-}
-
-function fixedStatsOf(rules: readonly Rule[]): readonly string[] | undefined {
-  const names = rules.map(({ statName }) => statName);
-  return names.includes('') ? undefined : names;
 }

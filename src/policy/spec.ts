@@ -108,15 +108,6 @@ export function secretSources(
   return keys;
 }
 
-/** Returns the entry keys that the tree of `root` matches. */
-export function keysBelow(root: NodeSpec): ReadonlySet<string> {
-  const keys = new Set<string>();
-  for (const { node } of inFileOrder(root, ({ children }) => children)) {
-    for (const { fields } of node.children) keys.add(fields.key);
-  }
-  return keys;
-}
-
 /** A node of a tree, and the number of its parent in file order; -1 for the root. */
 export interface Numbered<Node> {
   readonly node: Node;

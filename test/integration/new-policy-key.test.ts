@@ -5,11 +5,11 @@
  */
 import { expect, test } from '@jest/globals';
 import type { Field } from '../../src/config/read/field.js';
+import { FieldReader } from '../../src/config/read/field-reader.js';
 import { readMapping } from '../../src/config/read/field-values.js';
 import { POLICY_FIELDS } from '../../src/config/read/policy-fields.js';
 import { toDocument } from '../../src/config/xds/rate-limit-config.js';
 import { formatProblem, ProblemList } from '../../src/config/yaml/config-problem.js';
-import { FieldReader } from '../../src/config/yaml/field-reader.js';
 import { parseYaml, type YamlMap } from '../../src/config/yaml/yaml-document.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';

@@ -2,7 +2,7 @@ import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
 import { type LoadingPolicyProvider, MAX_SHOWN, type ReloadReason } from '../policy-provider.js';
-import { type NewSecret, newSecrets, shareSecrets, shareSecretsInTurns } from '../read/secret-keys.js';
+import { type NewSecret, newSecrets } from '../read/secret-keys.js';
 import type { PlanSources } from '../sources/plan-sources.js';
 import type { PolicyLoader } from '../threads/policy-loader.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
@@ -109,7 +109,6 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.loaded = initial;
     this.fingerprint = initial.fingerprint;
     this.hasLoaded = !isWithoutValidDomain(initial);
-    shareSecrets(initial.policySet);
     this.loader = loader;
     this.failure = failureOf(initial);
     this.pollMs = options.pollMs ?? 5000;
@@ -206,7 +205,6 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.fingerprint = loaded.fingerprint;
     const isNew = loaded.policySet.version !== before.policySet.version;
     const secrets = isNew ? newSecrets(before.policySet, loaded.policySet) : [];
-    if (isNew) await shareSecretsInTurns(loaded.policySet);
     const outcome = this.putInEffect(reason, loaded, isNew, secrets);
     if (!sameFiles) await this.arm();
     if (this.sources?.hasNewRows === true) this.changed();

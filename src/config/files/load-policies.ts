@@ -7,15 +7,14 @@ import { runToCompletion } from '../../runtime/turns.js';
 import { comparablePath } from '../../working-directory.js';
 import { planFile } from '../read/plans/read-plans.js';
 import { openDocument, openFile, unreadable } from '../read/policy-source.js';
-import { tableNames } from '../read/read-derive.js';
+import { type TableFiles, tableNames } from '../read/read-derive.js';
+import type { LoadOptions } from '../read/read-domain.js';
 import {
   type InEffect,
   type LoadedSource,
   type LoadMemory,
-  type LoadOptions,
   NOTHING_IN_EFFECT,
   type ResolvedDomain,
-  type ResolvedDomains,
   resolveDomains,
 } from '../read/resolve-domains.js';
 import { isPlanAddress } from '../sources/plan-address.js';
@@ -29,7 +28,8 @@ type ConfigMaps = typeof import('../manifests/config-maps.js');
 type NamedPart = import('../manifests/config-maps.js').NamedPart;
 type OpenedPart = import('../manifests/config-maps.js').OpenedPart;
 
-export type { InEffect, LoadMemory, LoadOptions } from '../read/resolve-domains.js';
+export type { LoadOptions } from '../read/read-domain.js';
+export type { InEffect, LoadMemory } from '../read/resolve-domains.js';
 
 /** The result of a load without the policies. */
 export interface LoadReport {
@@ -136,15 +136,15 @@ export function readPolicies(
   options: LoadOptions = {},
   before: InEffect = NOTHING_IN_EFFECT,
 ): ReadPolicies {
-  const reader = new FileReader(options.rows);
+  const files = new FileReader(options.rows);
   const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
   const lacking = options.emptyIsError === true ? pathErrors : warnings;
-  const found = runToCompletion(expandPaths(places, pathErrors, lacking));
-  const opened = found.flatMap(({ file, listed }, at) => {
-    options.onFile?.(at, found.length);
-    return openPolicyFile(file, reader, options).map((source) => ({ listed, ...source }));
+  const paths = runToCompletion(expandPaths(places, pathErrors, lacking));
+  const opened = paths.flatMap(({ file, listed }, at) => {
+    options.onFile?.(at, paths.length);
+    return openPolicyFile(file, files, options).map((source) => ({ listed, ...source }));
   });
   // Key tables and tables of plans are often in the directory of the policies. Such a file is read like a policy, but
   // it is not one, so the resulting errors are dropped.
@@ -170,21 +170,9 @@ export function readPolicies(
     opened.flatMap(({ file, digest }) => (digest === '' ? [file] : [])),
     before.memory,
   );
-  const readFile = (file: string, maxBytes?: number): Uint8Array => reader.read(file, maxBytes);
-  const tableDigest = (file: string): string => reader.digestOf(file);
-  const isCommand = options.rows === undefined;
-  const resolving = {
-    ...options,
-    readFile,
-    tableDigest,
-    skipsAddresses: isCommand,
-    loadsWithoutRows: !isCommand,
-  };
-  const joined = resolveDomains(sources, lost, resolving, before);
-  const fingerprint = fingerprintOf(identities, reader.identities);
-  const { files, contents, addresses } = reader;
-  const read = { files, contents, addresses: [...addresses], fingerprint };
-  return withReport(joined, sources, { errors: pathErrors, warnings }, read);
+  const found = { errors: pathErrors, warnings };
+  const report = reportOf(sources, lost, files, options, before, found);
+  return { ...report, fingerprint: fingerprintOf(identities, files.identities) };
 }
 
 /**
@@ -196,14 +184,13 @@ export function readDocuments(
   options: LoadOptions = {},
   before: InEffect = NOTHING_IN_EFFECT,
 ): ReadPolicies {
-  const sources = documents.map(
-    ({ name, document }): LoadedSource => ({
-      file: name,
-      opened: openDocument(document, new ProblemList(name)),
-      digest: sha256Hex(JSON.stringify(canonical(document))),
-    }),
-  );
-  return readSources(sources, options, before);
+  const files = new FileReader(undefined, []);
+  const sources = documents.map(({ name, document }): LoadedSource => {
+    const digest = sha256Hex(JSON.stringify(canonical(document)));
+    files.add(name, digest);
+    return { file: name, opened: openDocument(document, new ProblemList(name)), digest };
+  });
+  return reportOf(sources, [], files, options, before);
 }
 
 /**
@@ -213,59 +200,38 @@ export function readDocuments(
 export function loadParts(parts: readonly OpenedPart[], options: LoadOptions): LoadedPolicies {
   const sources = parts.map(({ name, opened }): LoadedSource => ({ file: name, opened, digest: '' }));
   const tables = parts.flatMap(({ plans }) => plans ?? []);
-  return buildPolicies(readSources(sources, options, NOTHING_IN_EFFECT, tables), undefined);
+  const files = new FileReader(undefined, tables);
+  return buildPolicies(reportOf(sources, [], files, options), undefined);
 }
 
-function readSources(
+/** Resolves the domains of sources. `lost`: see {@link resolveDomains}. `found` are problems from before. */
+function reportOf(
   sources: readonly LoadedSource[],
+  lost: readonly string[],
+  files: FileReader,
   options: LoadOptions,
-  before: InEffect,
-  tables: readonly NamedPart[] = [],
+  before: InEffect = NOTHING_IN_EFFECT,
+  found: Pick<LoadReport, 'errors' | 'warnings'> = { errors: [], warnings: [] },
 ): ReadPolicies {
-  const reader = new FileReader();
-  for (const table of tables) reader.addPart(table);
-  const readFile = (file: string): Uint8Array => {
-    if (tables.some(({ path }) => path === file)) return reader.read(file);
-    throw new Error(
-      `"${file}" is not read, because the policy does not come from a file; write its content into the ` +
-        'policy',
-    );
-  };
-  const tableDigest = (file: string): string => reader.digestOf(file);
-  const joined = resolveDomains(sources, [], { ...options, readFile, tableDigest }, before);
-  const read = {
-    files: sources.map(({ file }) => file),
-    contents: sha256Hex(sources.map(({ digest }) => digest).join()),
-    fingerprint: '',
-    addresses: [],
-  };
-  return withReport(joined, sources, { errors: [], warnings: [] }, read);
-}
-
-function withReport(
-  { tableFiles, ...joined }: ResolvedDomains,
-  sources: readonly LoadedSource[],
-  first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
-  read: Pick<LoadReport, 'files' | 'contents' | 'fingerprint' | 'addresses'>,
-): ReadPolicies {
+  const { tableFiles, ...resolved } = resolveDomains(sources, lost, files, options, before);
   const lists: readonly ProblemList[] = [...sources.map(({ opened }) => opened.problems), ...tableFiles];
   return {
-    ...joined,
+    ...resolved,
     refusesStart: lists.some(({ refusesStart }) => refusesStart),
     errors: boundProblems(
-      [...first.errors, ...lists.flatMap(({ errors }) => errors)],
-      lists.reduce((count, { errorCount }) => count + errorCount, first.errors.length),
+      [...found.errors, ...lists.flatMap(({ errors }) => errors)],
+      lists.reduce((count, { errorCount }) => count + errorCount, found.errors.length),
       'error',
     ),
     warnings: boundProblems(
-      [...first.warnings, ...lists.flatMap(({ warnings }) => warnings)],
-      lists.reduce((count, { warningCount }) => count + warningCount, first.warnings.length),
+      [...found.warnings, ...lists.flatMap(({ warnings }) => warnings)],
+      lists.reduce((count, { warningCount }) => count + warningCount, found.warnings.length),
       'warning',
     ),
-    files: [...new Set(read.files)],
-    contents: read.contents,
-    fingerprint: read.fingerprint,
-    addresses: read.addresses,
+    files: [...new Set(files.files)],
+    contents: sha256Hex(JSON.stringify([...files.digests])),
+    fingerprint: '',
+    addresses: [...files.addresses],
   };
 }
 
@@ -287,27 +253,36 @@ const SETTLE_MS = 100;
 const MAX_READS = 20;
 
 /** Reads each file once per load. Reads a file again that is written to meanwhile. */
-class FileReader {
+class FileReader implements TableFiles {
   readonly files: string[] = [];
   /** Addresses of tables in Redis. */
   readonly addresses = new Set<string>();
   /** Contents by path, or the error to report instead. */
   private readonly known = new Map<string, Uint8Array | Error>();
-  private readonly digests = new Map<string, string>();
+  /** Digests of all files. */
+  readonly digests = new Map<string, string>();
   /** Identity of each file from before it was read; '' if it did not exist. */
   readonly identities = new Map<string, string>();
-
   private readonly rows: LoadOptions['rows'];
+  private readonly isOnlyParts: boolean;
 
-  constructor(rows?: LoadOptions['rows']) {
+  /** `parts`: for policies that do not come from files, all that they can name. */
+  constructor(rows: LoadOptions['rows'], parts?: readonly NamedPart[]) {
     this.rows = rows;
+    this.isOnlyParts = parts !== undefined;
+    for (const part of parts ?? []) this.addPart(part);
   }
 
-  /** Reads a file, unless it is too large. Throws an Error with a sentence if the file cannot be read. */
   read(file: string, maxBytes?: number): Uint8Array {
     const known = this.known.get(file);
     if (known instanceof Error) throw known;
     if (known !== undefined) return known;
+    if (this.isOnlyParts) {
+      throw new Error(
+        `"${file}" is not read, because the policy does not come from a file; write its content into the ` +
+          'policy',
+      );
+    }
     const bytes = isPlanAddress(file) ? this.readRows(file) : this.readFile(file, maxBytes);
     this.known.set(file, bytes);
     this.digests.set(file, sha256Hex(bytes));
@@ -335,20 +310,20 @@ class FileReader {
     throw new Error(`"${file}" changed while weir read it; rename a complete new file to this name`);
   }
 
+  /** Adds a document that was read elsewhere. */
+  add(file: string, digest: string): void {
+    this.files.push(file);
+    this.digests.set(file, digest);
+  }
+
   /** Adds a part of a file that was read, which a policy names like a file. */
   addPart({ path, content }: NamedPart): void {
     this.known.set(path, content);
     if (!(content instanceof Error)) this.digests.set(path, sha256Hex(content));
   }
 
-  /** Returns the digest of a file that was read; '' if the file could not be read. */
   digestOf(file: string): string {
     return this.digests.get(file) ?? '';
-  }
-
-  /** Digest of all files. */
-  get contents(): string {
-    return sha256Hex(JSON.stringify([...this.digests]));
   }
 }
 

@@ -2,8 +2,9 @@ import { nearest } from '../../nearest-name.js';
 import type { UnmatchedMode } from '../../policy/policy.js';
 import { isSecretKey } from '../../policy/redact.js';
 import type { NodeFields, StepSpec } from '../../policy/spec.js';
+import { Wildcard } from '../../policy/values/wildcard.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import type { FieldReader } from '../yaml/field-reader.js';
+import type { FieldReader } from './field-reader.js';
 import { type DerivedValue, differsByMore } from './read-derive.js';
 
 /** Maximum number of values that are compared to a misspelled one. Each comparison takes time. */
@@ -46,18 +47,22 @@ export class DerivedEntries {
     if (this.#values.size === 0) return;
     this.checkKey(reader, 'key', key);
     const values = this.#values.get(key);
-    const isExact = matcher === undefined && value !== '' && !value.includes('*');
+    const hasValue = matcher === undefined && value !== '';
+    const isExact = hasValue && !value.includes('*');
     const isKnown = isExact && values?.has(value) === true && onUnmatched === 'warn';
     const exact = this.#matched.has(key) ? this.#matched.get(key) : new Set<string>();
     this.#matched.set(key, isKnown ? exact?.add(value) : undefined);
-    if (values === undefined || !isExact || values.has(value) || isSecretKey(key, this.#secretKeys)) return;
-    const near = values.size > MAX_COMPARED ? undefined : nearest(value, values);
-    const remedy =
-      near === undefined ? 'correct the value, or add a rule with this value' : `did you mean "${near}"?`;
+    if (values === undefined || !hasValue || values.has(value) || isSecretKey(key, this.#secretKeys)) return;
+    const pattern = new Wildcard(value);
+    if (!isExact && [...values].some((one) => pattern.matches(one))) return;
+    const near = !isExact || values.size > MAX_COMPARED ? undefined : nearest(value, values);
+    const [what, correct] = isExact
+      ? ['', 'correct the value, or add a rule with this value']
+      : ['a value that matches ', 'correct the pattern, or add a rule with such a value'];
     reader.warn(
       'value',
-      `no rule of "derive" sets the entry "${shownStart(key)}" to "${shownStart(value)}", so no derived entry ` +
-        `matches this descriptor; ${remedy}`,
+      `no rule of "derive" sets the entry "${shownStart(key)}" to ${what}"${shownStart(value)}", so no derived entry ` +
+        `matches this descriptor; ${near === undefined ? correct : `did you mean "${near}"?`}`,
     );
   }
 

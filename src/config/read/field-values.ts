@@ -1,6 +1,5 @@
 import { nearest } from '../../nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import { type FieldReader, kindName, type Located } from '../yaml/field-reader.js';
 import { parseRfc3339 } from '../yaml/rfc3339.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import type {
@@ -12,6 +11,7 @@ import type {
   TextsKind,
   WordOrMappingKind,
 } from './field.js';
+import { type FieldReader, kindName, type Located } from './field-reader.js';
 import { CONSTRAINTS, keysOf, POLICY_FIELDS } from './policy-fields.js';
 import { MISPLACED_KEYS, REFUSED_KEYS } from './policy-keys.js';
 import { type Metadata, readMetadata } from './read-metadata.js';

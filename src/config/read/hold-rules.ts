@@ -1,5 +1,5 @@
 import { ruleDigest } from '../../policy/names/rule-digest.js';
-import type { FieldReader } from '../yaml/field-reader.js';
+import type { FieldReader } from './field-reader.js';
 import { placeName } from './policy-source.js';
 
 /** Refuses rules with holds that have the same digest, because a hold token could end the holds of the other rule. */

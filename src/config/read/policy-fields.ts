@@ -509,7 +509,7 @@ export const POLICY_FIELDS = {
     then: {
       kind: 'name',
       noDigits: true,
-      empty: 'warning',
+      empty: 'error',
       about:
         'Name of the next limit of the list, which pays for the requests that do not fit into this limit. The last ' +
         'limit of such a chain denies.',

@@ -1,9 +1,9 @@
 import { nearest } from '../../nearest-name.js';
 import { REMOVED_POLICY_KEYS } from '../../runtime/removed-names.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
-import { FieldReader, isAmbiguousNumber, kindName, type Vocabulary } from '../yaml/field-reader.js';
 import { VARIABLE } from '../yaml/syntax-problem.js';
 import { parseYaml, parseYamlText, type YamlMap, type YamlValue } from '../yaml/yaml-document.js';
+import { FieldReader, isAmbiguousNumber, kindName, type Vocabulary } from './field-reader.js';
 import { keysOf } from './policy-fields.js';
 import { ALL_KEYS, MISPLACED_KEYS, WEIR_KEYS } from './policy-keys.js';
 import { showDeriveKey } from './read-derive.js';

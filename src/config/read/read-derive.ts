@@ -7,14 +7,19 @@ import { isCredential, redacted } from '../../policy/redact.js';
 import type { ConditionSpec, DeriveRuleSpec, StepSpec, TableSpec } from '../../policy/spec.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import { ProblemList } from '../yaml/config-problem.js';
-import { FieldReader } from '../yaml/field-reader.js';
 import { parseYaml, type YamlMap } from '../yaml/yaml-document.js';
+import { FieldReader } from './field-reader.js';
 import { type FieldValues, readFields, readMapping } from './field-values.js';
 import { keysOf, POLICY_FIELDS } from './policy-fields.js';
 import { warnOfMethod } from './read-matcher.js';
 
-/** Reads a file that a policy names, unless it is too large. Throws an Error with a sentence if it cannot be read. */
-export type ReadFile = (file: string, maxBytes?: number) => Uint8Array;
+/** Reads the files that policies name. */
+export interface TableFiles {
+  /** Reads a file, unless it is too large. Throws an Error with a sentence if the file cannot be read. */
+  read(file: string, maxBytes?: number): Uint8Array;
+  /** Returns the digest of a file that was read; '' if the file could not be read. */
+  digestOf(file: string): string;
+}
 
 /** Result of reading `derive`. */
 export interface DeriveFields {
@@ -44,7 +49,7 @@ export function showDeriveKey(path: string, key: string): boolean {
 }
 
 /** Reads the items of `derive` of a policy file. Invalid items are reported and skipped. */
-export function readDerive(items: readonly FieldReader[], readFile: ReadFile): DeriveFields {
+export function readDerive(items: readonly FieldReader[], files: TableFiles): DeriveFields {
   const steps: StepSpec[] = [];
   const set: DerivedValue[] = [];
   const tableFiles: ProblemList[] = [];
@@ -81,7 +86,7 @@ export function readDerive(items: readonly FieldReader[], readFile: ReadFile): D
       continue;
     }
     if (hasTable) {
-      const step = readTableStep(reader, values, from, readFile, tableFiles);
+      const step = readTableStep(reader, values, from, files, tableFiles);
       if (step === undefined) continue;
       steps.push(step);
       replaced.add(step.source);
@@ -98,7 +103,7 @@ function readTableStep(
   reader: FieldReader,
   { entry = '', sha256: inline, sha256_file: name }: FieldValues<(typeof POLICY_FIELDS)['derive_item']>,
   from: readonly string[],
-  readFile: ReadFile,
+  files: TableFiles,
   tableFiles: ProblemList[],
 ): TableSpec | undefined {
   const [source] = from;
@@ -108,7 +113,7 @@ function readTableStep(
   }
   const table = new Map<string, string>();
   if (inline !== undefined) readKeyTable(inline, table);
-  if (name !== undefined) tableFiles.push(readTableFile(reader, name, readFile, table));
+  if (name !== undefined) tableFiles.push(readTableFile(reader, name, files, table));
   return { kind: 'table', entry, source, table };
 }
 
@@ -144,14 +149,14 @@ function tablePath(reader: FieldReader, name: string): string {
 function readTableFile(
   reader: FieldReader,
   name: string,
-  readFile: ReadFile,
+  files: TableFiles,
   table: Map<string, string>,
 ): ProblemList {
   const file = tablePath(reader, name);
   const problems = new ProblemList(file);
   let bytes: Uint8Array;
   try {
-    bytes = readFile(file);
+    bytes = files.read(file);
   } catch (error) {
     reader.error('sha256_file', error instanceof Error ? error.message : String(error));
     return problems;

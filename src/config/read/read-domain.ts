@@ -15,34 +15,47 @@ import {
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { ProblemList } from '../yaml/config-problem.js';
-import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { DerivedEntries } from './derived-entries.js';
+import type { FieldReader, Located } from './field-reader.js';
 import { readMapping } from './field-values.js';
 import { HoldRules } from './hold-rules.js';
 import { type ReadPlanTable, readPlanTable } from './plans/read-plan-table.js';
 import type { PlansReader } from './plans/read-plans.js';
 import { type PolicySource, placeName } from './policy-source.js';
-import { declaredSecrets, type ReadFile } from './read-derive.js';
+import { declaredSecrets, type TableFiles } from './read-derive.js';
 import { readMatcher, warnOfLiteral, warnOfMethod } from './read-matcher.js';
 import { phaseOf } from './read-phase.js';
 import { type DescriptorValues, readRules } from './read-rules.js';
 import { type RootSettings, readRootSettings } from './root-settings.js';
 
-/** Options for reading a domain, which come from the environment. */
-export interface DomainOptions {
+/** Bytes in shared memory, in blocks. */
+export type PlanBytes = readonly Uint8Array[];
+
+/** Options for loading policies, which come from the environment. */
+export interface LoadOptions {
   /** `algorithm` of files that do not set it (DEFAULT_ALGORITHM). Default fixed_window. */
   readonly defaultAlgorithm?: Algorithm;
   /** Key of the entry that ends holds (HOLD_ENTRY), which a domain with holds cannot match. Default hold. */
   readonly holdEntry?: string;
   /** Whether a row of `plans` that is refused is an error, as in a check, instead of a warning. Default false. */
   readonly badRowsAreErrors?: boolean;
-  /** Whether rows of `plans` in Redis are not read, as in commands. Default false. */
-  readonly skipsAddresses?: boolean;
   /**
-   * Whether all customers have the limits of customers without a row if the table of `plans` was never valid, as in a
-   * server, instead of an invalid domain. Default false.
+   * The rows of `plans` in Redis, by address, as far as a server has read them. In a server, all customers have the
+   * limits of customers without a row if the table was never valid. Default: as in a command, such rows are not read,
+   * and a domain whose table cannot be read is invalid.
    */
-  readonly loadsWithoutRows?: boolean;
+  readonly rows?: ReadonlyMap<string, PlanBytes>;
+  /**
+   * Whether to merge files with the same domain (MERGE_DOMAIN_CONFIG). If not, each domain must have one file. Default
+   * false.
+   */
+  readonly mergeDomains?: boolean;
+  /** Whether to read policies from the ConfigMaps of Kubernetes manifests. Default false. */
+  readonly configMaps?: boolean;
+  /** Whether a directory without policy files is an error instead of a warning. Default false. */
+  readonly emptyIsError?: boolean;
+  /** Called before each file is read, if this thread reads it, with the number of files read so far and the total. */
+  readonly onFile?: (read: number, of: number) => void;
 }
 
 /** Facts about other domains, and about the policies in effect. */
@@ -51,8 +64,6 @@ export interface DomainContext {
   readonly secretKeys?: ReadonlySet<string>;
   /** The last valid rows of `plans`, if any. */
   readonly lastPlans?: PlanTable | undefined;
-  /** Returns the digest of a file that was read. */
-  readonly digestOf?: (file: string) => string;
 }
 
 /** Result of reading the files of one domain. */
@@ -67,23 +78,23 @@ export interface ReadDomain {
 
 /**
  * Reads and checks all files of one domain. The nodes of later files follow those of earlier ones. Problems are added
- * to the list of their file, and the result has a specification only if none of them is an error. `readFile` reads the
- * files named by `sha256_file`. Messages never show a value of `secretKeys`, the secret keys of all domains (default:
- * those of these files).
+ * to the list of their file, and the result has a specification only if none of them is an error. `files` reads the
+ * files named by `sha256_file` and `plans`. Messages never show a value of `secretKeys`, the secret keys of all domains
+ * (default: those of these files).
  */
 export function readDomain(
   sources: readonly PolicySource[],
-  readFile: ReadFile,
-  options: DomainOptions = {},
+  files: TableFiles,
+  options: LoadOptions = {},
   context: DomainContext = {},
 ): ReadDomain {
   const { defaultAlgorithm = DEFAULT_ALGORITHM, holdEntry = DEFAULT_HOLD_ENTRY } = options;
   const secretKeys = context.secretKeys ?? new Set(sources.flatMap(({ root }) => declaredSecrets(root)));
-  const settings = readRootSettings(sources, readFile, defaultAlgorithm);
+  const settings = readRootSettings(sources, files, defaultAlgorithm);
   const { steps } = settings.derived;
   const domain = sources[0]?.domain ?? '';
   const root = new TreeReader(settings, secretKeys, holdEntry).read(sources);
-  const plans = settings.plans && readPlans(settings.plans, readFile, secretKeys, options, context);
+  const plans = settings.plans && readPlans(settings.plans, files, secretKeys, options, context.lastPlans);
   const tableFiles = [...settings.derived.tableFiles, ...(plans?.file === undefined ? [] : [plans.file])];
   for (const source of sources) source.root.problems.sort();
   const keptFile = plans?.isKept === true ? plans.file : undefined;
@@ -104,16 +115,16 @@ export function readDomain(
 
 function readPlans(
   plans: PlansReader,
-  readFile: ReadFile,
+  files: TableFiles,
   secretKeys: ReadonlySet<string>,
-  { badRowsAreErrors = false, skipsAddresses = false, loadsWithoutRows = false }: DomainOptions,
-  { lastPlans, digestOf = () => '' }: DomainContext,
+  { badRowsAreErrors = false, rows }: LoadOptions,
+  lastPlans: PlanTable | undefined,
 ): ReadPlanTable {
   plans.refuseSecret(secretKeys);
   plans.checkNames();
   const previous = plans.file === undefined ? undefined : lastPlans;
-  const options = { readFile, digestOf, previous, badRowsAreErrors, skipsAddresses, loadsWithoutRows };
-  const read = readPlanTable(plans, { ...options, nowMillis: Date.now() });
+  const isServer = rows !== undefined;
+  const read = readPlanTable(plans, { files, previous, badRowsAreErrors, isServer, nowMillis: Date.now() });
   if (read.table?.hasBlocked === true) plans.warnOfBlocked();
   return read;
 }

@@ -2,7 +2,7 @@ import { parseBlock } from '../../policy/values/cidr.js';
 import { MAX_REGEX_LENGTH, patternCost } from '../../policy/values/regex-list.js';
 import { MATCHER_FIELDS, type MatcherKind, type ValueMatcher } from '../../policy/values/value-matcher.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import type { FieldReader } from '../yaml/field-reader.js';
+import type { FieldReader } from './field-reader.js';
 import type { DescriptorValues } from './read-rules.js';
 
 const KINDS = Object.keys(MATCHER_FIELDS) as MatcherKind[];

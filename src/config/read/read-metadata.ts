@@ -1,6 +1,6 @@
-import type { FieldReader } from '../yaml/field-reader.js';
 import { joinPath, type YamlMap, type YamlValue } from '../yaml/yaml-document.js';
 import { goText, readPlain } from '../yaml/yaml-scalar.js';
+import type { FieldReader } from './field-reader.js';
 
 /** The `metadata` of a descriptor: a frozen JSON object. */
 export type Metadata = Readonly<Record<string, unknown>>;

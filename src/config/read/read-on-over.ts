@@ -1,6 +1,6 @@
 import type { AddedHeader, OnOver } from '../../policy/rule.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import type { FieldReader } from '../yaml/field-reader.js';
+import type { FieldReader } from './field-reader.js';
 import { readMapping } from './field-values.js';
 import { MAX_HEADER_LENGTH, MAX_HEADERS } from './policy-fields.js';
 import type { RateDefaults } from './rates/rate-fields.js';

@@ -1,5 +1,5 @@
 import { fixedPhase, type PhaseSchedule } from '../../policy/rule.js';
-import type { FieldReader } from '../yaml/field-reader.js';
+import type { FieldReader } from './field-reader.js';
 import { type FieldValue, readMapping } from './field-values.js';
 import type { PHASE } from './policy-fields.js';
 

@@ -1,8 +1,8 @@
 import type { PlannedRate } from '../../policy/plans/plan-rate.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
 import type { HoldSpec, OnOver } from '../../policy/rule.js';
-import type { FieldReader, Located } from '../yaml/field-reader.js';
 import type { Fields } from './field.js';
+import type { FieldReader, Located } from './field-reader.js';
 import { expectKeysOf, type FieldValues, readFields, readMapping } from './field-values.js';
 import { POLICY_FIELDS, RATE_FIELDS, RATE_KEYS } from './policy-fields.js';
 import type { RateDefaults, RateFields } from './rates/rate-fields.js';

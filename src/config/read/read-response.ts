@@ -1,7 +1,7 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import { type DeniedResponse, HEADER_FAMILIES, type HeaderFamilies } from '../../policy/rule.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import type { FieldReader, Located } from '../yaml/field-reader.js';
+import type { FieldReader, Located } from './field-reader.js';
 import { type FieldValues, readMapping } from './field-values.js';
 import { type ANSWERS, MAX_BODY_BYTES, MAX_CONTENT_TYPE_LENGTH } from './policy-fields.js';
 

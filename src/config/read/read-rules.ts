@@ -1,7 +1,7 @@
 import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import type { FieldReader, Located } from '../yaml/field-reader.js';
+import type { FieldReader, Located } from './field-reader.js';
 import type { FieldValues } from './field-values.js';
 import type { POLICY_FIELDS } from './policy-fields.js';
 import type { RateDefaults } from './rates/rate-fields.js';

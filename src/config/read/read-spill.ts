@@ -1,7 +1,7 @@
 import { nearest } from '../../nearest-name.js';
 import type { RuleSpec } from '../../policy/rule.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import type { FieldReader } from '../yaml/field-reader.js';
+import type { FieldReader } from './field-reader.js';
 
 /** Keys of a limit with `then` that belong to the last limit of its chain, which decides for all of them. */
 const OF_THE_LAST = ['phase', 'shadow_mode', 'enforce_percent', 'on_store_failure'];

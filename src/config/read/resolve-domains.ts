@@ -1,36 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
-import { type DomainSpec, keysBelow, secretSources } from '../../policy/spec.js';
+import { type DomainSpec, secretSources } from '../../policy/spec.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { ProblemList } from '../yaml/config-problem.js';
-import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
-import { declaredSecrets, type ReadFile } from './read-derive.js';
-import { type DomainOptions, type ReadDomain, readDomain } from './read-domain.js';
+import { type OpenedSource, type PolicySource, placeName } from './policy-source.js';
+import { declaredSecrets, type TableFiles } from './read-derive.js';
+import { type DomainContext, type LoadOptions, type ReadDomain, readDomain } from './read-domain.js';
 import { allSecretKeys } from './secret-keys.js';
-
-/** Bytes in shared memory, in blocks. */
-export type PlanBytes = readonly Uint8Array[];
-
-/** Options for loading policies. */
-export interface LoadOptions extends DomainOptions {
-  /**
-   * Whether to merge files with the same domain (MERGE_DOMAIN_CONFIG). If not, each domain must have one file. Default
-   * false.
-   */
-  readonly mergeDomains?: boolean;
-  /** Whether to read policies from the ConfigMaps of Kubernetes manifests. Default false. */
-  readonly configMaps?: boolean;
-  /** Whether a directory without policy files is an error instead of a warning. Default false. */
-  readonly emptyIsError?: boolean;
-  /**
-   * The rows of `plans` in Redis, by address, as far as a server has read them. Default: as in a command, such rows are
-   * not read, and a domain whose table cannot be read is invalid.
-   */
-  readonly rows?: ReadonlyMap<string, PlanBytes>;
-  /** Called before each file is read, if this thread reads it, with the number of files read so far and the total. */
-  readonly onFile?: (read: number, of: number) => void;
-}
 
 /** State that one load leaves for the next, as plain data. */
 export interface LoadMemory {
@@ -75,33 +52,11 @@ export interface ResolvedDomains {
   readonly tableFiles: readonly ProblemList[];
 }
 
-/** Options of {@link resolveDomains}, with functions that read files. */
-export interface ResolveOptions extends LoadOptions {
-  readonly readFile: ReadFile;
-  /** Returns the digest of a file that `readFile` read. */
-  readonly tableDigest: (file: string) => string;
-}
-
-/** The sources that name a domain, and unparsable sources that last named it. */
+/** The sources that name a domain, and the files that last named it and cannot be read now. */
 interface Claim {
   readonly sources: PolicySource[];
-  readonly broken: LoadedSource[];
+  readonly broken: string[];
   readonly digests: string[];
-}
-
-/** Result of reading a {@link Claim}. `spec` is undefined if any source is invalid. */
-interface ReadClaim {
-  readonly claim: Claim;
-  readonly spec: DomainSpec | undefined;
-  /**
-   * The secret keys that the domain declares now, or in the version in effect; undefined if it is invalid and has no
-   * version in effect.
-   */
-  readonly ownSecretKeys: ReadonlySet<string> | undefined;
-  /** Whether rows of `plans` stay in effect because their file is invalid. */
-  readonly keepsPlans: boolean;
-  /** Digests of everything that the domain was made from. */
-  readonly digests: readonly string[];
 }
 
 /** The state before the first load. */
@@ -119,80 +74,62 @@ export const NOTHING_IN_EFFECT: InEffect = {
 export function resolveDomains(
   loaded: readonly LoadedSource[],
   lost: readonly string[],
-  options: ResolveOptions,
+  files: TableFiles,
+  options: LoadOptions,
   before: InEffect = NOTHING_IN_EFFECT,
 ): ResolvedDomains {
   const { claims, domainOf } = claimsOf(loaded, lost, before.memory.domainOf);
+  const stated = loaded.flatMap(({ opened: { source } }) => (source ? declaredSecrets(source.root) : []));
+  const declared = allSecretKeys([new Set(stated), ...before.inEffect.values()]);
   const tables = new Map<string, ProblemList>();
-  const read = new Map<string, ReadClaim>();
-  const declared = allSecretKeys([...before.inEffect.values(), ...[...claims.values()].map(secretsOfClaim)]);
+  const specs = new Map<string, ResolvedDomain>();
+  const digests = new Map<string, string>();
+  const ownSecretKeys: ReadonlySet<string>[] = [];
+  const domains: DomainStatus[] = [];
   for (const [domain, claim] of claims) {
-    const lastPlans = before.plans.get(domain);
-    const { spec, tableFiles, keptFile } = readClaim(domain, claim, options, declared, lastPlans);
+    const context = { secretKeys: declared, lastPlans: before.plans.get(domain) };
+    const { spec, tableFiles, keptFile } = readClaim(domain, claim, files, options, context);
     for (const table of tableFiles) {
       const known = tables.get(table.file);
       if (known === undefined) tables.set(table.file, table);
       else known.addMissing(table);
     }
     if (domain === '') continue;
-    // Kept rows have the digest of the file that they come from, so the domain is unchanged.
-    const digestOfTable = (file: string): string =>
-      file === keptFile ? (spec?.plans?.digest ?? '') : options.tableDigest(file);
-    const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${digestOfTable(file)}`);
-    const ownSecretKeys = spec === undefined ? before.inEffect.get(domain) : secretSources(spec.steps);
-    const digests = [...claim.digests, ...tableDigests];
-    const keepsPlans = keptFile !== undefined && spec?.plans?.rowCount !== 0;
-    read.set(domain, { claim, spec, ownSecretKeys, keepsPlans, digests });
-  }
-  const secretKeys = allSecretKeys([...read.values()].flatMap(({ ownSecretKeys }) => ownSecretKeys ?? []));
-  const specs = new Map<string, ResolvedDomain>();
-  const digests = new Map<string, string>();
-  const statuses: DomainStatus[] = [];
-  for (const [domain, { claim, spec, keepsPlans, digests: parts }] of read) {
-    const files = [...claim.sources, ...claim.broken].map(({ file }) => file).sort();
-    const isInEffect = before.inEffect.has(domain);
+    const inEffect = before.inEffect.get(domain);
+    const lastDigest = before.memory.digests.get(domain) ?? '';
     if (spec !== undefined) {
-      const digest = digestOf([...parts, ...secretsOfOthers(spec, secretKeys)]);
+      // Kept rows have the digest of the file that they come from, so the domain is unchanged.
+      const digestOfTable = (file: string): string =>
+        file === keptFile ? (spec.plans?.digest ?? '') : files.digestOf(file);
+      const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${digestOfTable(file)}`);
+      const digest = digestOf([...claim.digests, ...tableDigests]);
       // Keep the object of an unchanged domain, with everything it caches about earlier requests.
-      const isSame = isInEffect && before.memory.digests.get(domain) === digest;
-      specs.set(domain, isSame ? 'kept' : spec);
+      specs.set(domain, inEffect !== undefined && lastDigest === digest ? 'kept' : spec);
       digests.set(domain, digest);
-    } else if (isInEffect) {
-      // This set may never take effect. The policy gets the secret keys of other domains when it does, see
-      // shareSecrets.
+      ownSecretKeys.push(secretSources(spec.steps));
+    } else if (inEffect !== undefined) {
       specs.set(domain, 'kept');
-      digests.set(domain, before.memory.digests.get(domain) ?? '');
+      digests.set(domain, lastDigest);
+      ownSecretKeys.push(inEffect);
     }
-    const isKept = spec === undefined ? isInEffect : keepsPlans;
+    const keepsPlans = keptFile !== undefined && spec?.plans?.rowCount !== 0;
+    const isKept = spec === undefined ? inEffect !== undefined : keepsPlans;
     const state = isKept ? 'kept' : spec === undefined ? 'absent' : 'ok';
-    statuses.push({ domain, files, state });
+    domains.push({
+      domain,
+      files: [...claim.sources.map(({ file }) => file), ...claim.broken].sort(),
+      state,
+    });
   }
-  statuses.sort((a, b) => (a.domain < b.domain ? -1 : 1));
+  domains.sort((a, b) => (a.domain < b.domain ? -1 : 1));
   return {
     specs,
     version: versionOf(digests),
-    secretKeys,
-    domains: statuses,
+    secretKeys: allSecretKeys(ownSecretKeys),
+    domains,
     memory: { domainOf, digests },
     tableFiles: [...tables.values()],
   };
-}
-
-/**
- * Returns the keys of the domain's tree that only other domains declare secret, as parts of its digest. They determine
- * the names of buckets, so a change of these keys makes a new policy, which is built during the load and not while
- * decisions wait.
- */
-function secretsOfOthers({ steps, root }: DomainSpec, secrets: ReadonlySet<string>): readonly string[] {
-  const own = secretSources(steps);
-  const foreign = [...secrets].filter((key) => !own.has(key));
-  if (foreign.length === 0) return [];
-  const keys = keysBelow(root);
-  return foreign.filter((key) => keys.has(key)).map((key) => `secret:${key}`);
-}
-
-function secretsOfClaim({ sources }: Claim): ReadonlySet<string> {
-  return new Set(sources.flatMap(({ root }) => declaredSecrets(root)));
 }
 
 function claimsOf(
@@ -218,7 +155,7 @@ function claimsOf(
       claim.digests.push(`${baseName(one.file)}:${one.digest}`);
       continue;
     }
-    if (domain !== undefined) claimOf(domain).broken.push(one);
+    if (domain !== undefined) claimOf(domain).broken.push(one.file);
     // Report the other errors of a file without a domain, too.
     if (source !== undefined) claimOf('').sources.push(source);
   }
@@ -226,7 +163,7 @@ function claimsOf(
     const domain = before.get(file);
     if (domain === undefined || domainOf.has(file)) continue;
     domainOf.set(file, domain);
-    claimOf(domain).broken.push({ file, opened: unreadable(file, ''), digest: '' });
+    claimOf(domain).broken.push(file);
   }
   return { claims, domainOf };
 }
@@ -234,14 +171,12 @@ function claimsOf(
 function readClaim(
   domain: string,
   claim: Claim,
-  options: ResolveOptions,
-  secretKeys: ReadonlySet<string>,
-  lastPlans: PlanTable | undefined,
+  files: TableFiles,
+  options: LoadOptions,
+  context: DomainContext,
 ): ReadDomain {
   const { sources, broken } = claim;
-  const context = { secretKeys, lastPlans, digestOf: options.tableDigest };
-  const readOne = (files: readonly PolicySource[]): ReadDomain =>
-    readDomain(files, options.readFile, options, context);
+  const readOne = (some: readonly PolicySource[]): ReadDomain => readDomain(some, files, options, context);
   const merges = options.mergeDomains === true && domain !== '';
   if (merges || sources.length + broken.length === 1) {
     // Nodes are added in the order of the file names, whatever their directories.
@@ -272,7 +207,7 @@ function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
     } else if (unread !== undefined) {
       root.error(
         'domain',
-        `the domain "${domain}" was last defined in ${unread.file}, which cannot be read now; correct ` +
+        `the domain "${domain}" was last defined in ${unread}, which cannot be read now; correct ` +
           'or remove that file',
       );
     }

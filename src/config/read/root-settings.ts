@@ -2,12 +2,12 @@ import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { Algorithm, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
 import { fixedPhase, type PhaseSchedule } from '../../policy/rule.js';
 import type { Position } from '../yaml/config-problem.js';
-import type { FieldReader } from '../yaml/field-reader.js';
+import type { FieldReader } from './field-reader.js';
 import { expectKeysOf, readFields } from './field-values.js';
 import { PlansReader } from './plans/read-plans.js';
 import { POLICY_FIELDS } from './policy-fields.js';
 import { type PolicySource, placeName } from './policy-source.js';
-import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
+import { type DeriveFields, readDerive, type TableFiles } from './read-derive.js';
 import { phaseOf } from './read-phase.js';
 import { answersOf } from './read-response.js';
 
@@ -32,7 +32,7 @@ export interface RootSettings {
  */
 export function readRootSettings(
   sources: readonly PolicySource[],
-  readFile: ReadFile,
+  tables: TableFiles,
   defaultAlgorithm: Algorithm,
 ): RootSettings {
   const files = sources.map(valuesOf);
@@ -49,7 +49,7 @@ export function readRootSettings(
     onStoreFailure: agreed(files, 'on_store_failure') ?? failure.default,
     onUnmatched: agreed(files, 'on_unmatched') ?? unmatched.default,
     enforcePercent: agreed(files, 'enforce_percent') ?? percent.default,
-    derived: readOneDerive(files, readFile),
+    derived: readOneDerive(files, tables),
     plans: readOnePlans(files),
     descriptors: files.map(({ values }) => values.descriptors ?? []),
   };
@@ -108,9 +108,9 @@ function canonical(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => (typeof part === 'number' ? String(part) : part));
 }
 
-function readOneDerive(files: readonly FileValues[], readFile: ReadFile): DeriveFields {
+function readOneDerive(files: readonly FileValues[], tables: TableFiles): DeriveFields {
   const derived = onlyOnce(files, 'derive', 'these items').map(({ values }) =>
-    readDerive(values.derive ?? [], readFile),
+    readDerive(values.derive ?? [], tables),
   );
   return {
     steps: derived.flatMap(({ steps }) => steps),

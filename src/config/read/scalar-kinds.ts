@@ -28,6 +28,8 @@ export interface CountKind {
   readonly kind: 'count';
   readonly min: number;
   readonly max: number;
+  /** The smallest number in messages, if others than the reader refuse smaller ones. Default: `min`. */
+  readonly shownMin?: number;
   /** What else to write for a smaller number, and for a word that means no limit. */
   readonly less?: string;
 }
@@ -46,6 +48,8 @@ export interface DurationKind {
   readonly kind: 'duration';
   readonly min: number;
   readonly max: number;
+  /** See {@link CountKind.shownMin}. */
+  readonly shownMin?: number;
   /** The value must be a multiple of this time. */
   readonly step: number;
   /** What else to write for a shorter time. */
@@ -72,7 +76,7 @@ export type ScalarValue<Kind extends ScalarKind> = Kind extends { readonly kind:
         : number;
 
 /** A value as written. */
-export type Scalar = Pick<YamlScalar, 'text' | 'plain' | 'tag'>;
+export type Scalar = Pick<YamlScalar, 'text' | 'plain'>;
 
 /** The value, perhaps with a warning, or the problem, both as sentences for messages. */
 export type ScalarResult<Value> =
@@ -120,7 +124,7 @@ export function notScalar(
 /** Returns the remedy for another value than a number or a flag. */
 function remedyOf(kind: ScalarKind): string | undefined {
   if (kind.kind === 'flag') return 'write true or false';
-  if (kind.kind === 'count') return `write a whole number from ${kind.min} to ${kind.max}`;
+  if (kind.kind === 'count') return `write a whole number from ${kind.shownMin ?? kind.min} to ${kind.max}`;
   if (kind.kind !== 'number') return undefined;
   const { min, max, meaning } = kind;
   const bounds = `${min < 1e-3 && min > 0 ? min.toFixed(6) : min} to ${max}`;
@@ -153,13 +157,12 @@ export const AMBIGUOUS_POINT = /^[-+]?\d{1,3}\.\d{3}$/;
 
 /**
  * Returns the whole number; undefined for other text. Databases and spreadsheets write `1000.0`, which counts as 1000.
- * A number with the tag `!!float` is not a whole number, as in envoyproxy/ratelimit.
  */
-function wholeNumber({ plain: isPlain, text, tag }: Scalar): bigint | undefined {
+function wholeNumber({ plain: isPlain, text }: Scalar): bigint | undefined {
   const plain = isPlain ? readPlain(text) : undefined;
   if (plain?.kind === 'integer') return plain.value;
   if (AMBIGUOUS_POINT.test(text)) return undefined;
-  if (plain?.kind !== 'float' || tag !== undefined || !Number.isSafeInteger(plain.value)) return undefined;
+  if (plain?.kind !== 'float' || !Number.isSafeInteger(plain.value)) return undefined;
   return BigInt(plain.value);
 }
 
@@ -191,7 +194,7 @@ const STEPS: ReadonlyMap<number, string> = new Map([
 ]);
 
 function readDuration(kind: DurationKind, { text }: Scalar, name: string): ScalarResult<number> {
-  const { min, max, step, less } = kind;
+  const { min, max, step, less, shownMin = min } = kind;
   const nanos = parseGoDuration(text);
   if (nanos === undefined) {
     const meant = asGoDuration(text, Math.floor(max / MICROS_PER_HOUR));
@@ -205,7 +208,7 @@ function readDuration(kind: DurationKind, { text }: Scalar, name: string): Scala
     return { problem: `"${name}" is ${text}; write a whole number of ${STEPS.get(step)}` };
   }
   const hint = less !== undefined && isShort ? `, ${less}` : '';
-  const bounds = `${describeMicros(min)} to ${describeMicros(max)}`;
+  const bounds = `${describeMicros(shownMin)} to ${describeMicros(max)}`;
   return { problem: `"${name}" is ${shownStart(text)}; write a duration from ${bounds}${hint}` };
 }
 

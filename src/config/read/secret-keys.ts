@@ -1,6 +1,4 @@
 import type { PolicySet } from '../../policy/policy-set.js';
-import { runToCompletion, turn } from '../../runtime/turns.js';
-import { MinorCollector } from '../threads/minor-collector.js';
 
 /**
  * Returns the union of the secret keys that each domain declares. An API key stays secret even if it is sent to the
@@ -12,39 +10,9 @@ export function allSecretKeys(own: Iterable<ReadonlySet<string>>): ReadonlySet<s
   return all;
 }
 
-function secretKeysOfSet({ domains }: PolicySet): ReadonlySet<string> {
+/** Returns the secret keys that the domains of a set declare. */
+export function secretKeysOfSet({ domains }: Pick<PolicySet, 'domains'>): ReadonlySet<string> {
   return allSecretKeys(Array.from(domains.values(), ({ ownSecretKeys }) => ownSecretKeys));
-}
-
-/**
- * Gives every domain the secret keys of all domains, in short steps. Call it when a set takes effect, because its
- * policies may come from the previous set. Little work is left at that time: a load already names buckets by the secret
- * keys of all domains and rebuilds affected domains, except for invalid ones.
- */
-export function* shareSecretsInSteps(policySet: PolicySet): Generator<void, void> {
-  const all = secretKeysOfSet(policySet);
-  for (const policy of policySet.domains.values()) yield* policy.setSecretKeys(all);
-}
-
-/** Runs {@link shareSecretsInSteps} at once, for a set that decides no requests yet, or whose domains are all valid. */
-export function shareSecrets(policySet: PolicySet): void {
-  runToCompletion(shareSecretsInSteps(policySet));
-}
-
-/** Number of steps per slice of {@link MinorCollector}. */
-const STEPS_PER_SLICE = 4;
-
-/**
- * Runs {@link shareSecretsInSteps} with a turn of the event loop after each step, so that requests are decided in
- * between.
- */
-export async function shareSecretsInTurns(policySet: PolicySet): Promise<void> {
-  const garbage = new MinorCollector();
-  const steps = shareSecretsInSteps(policySet);
-  for (let count = 1; steps.next().done !== true; count++) {
-    if (count % STEPS_PER_SLICE === 0) garbage.slice();
-    await turn();
-  }
 }
 
 /** A key that a new `derive` step makes secret, and the existing domains whose bucket names contain its values. */

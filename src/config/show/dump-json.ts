@@ -9,30 +9,9 @@ import { limitsBefore, type Rule } from '../../policy/rule.js';
 import { matcherField } from '../../policy/values/value-matcher.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import type { ConfigProblem } from '../yaml/config-problem.js';
-import { fullKey, ruleNodes } from './dump.js';
+import { fullKey, placedRules } from './dump.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
-import { deniedJson, headersJson, phaseJson, type RuleJson, ruleJson } from './rule-json.js';
-
-interface DumpedMatcher {
-  readonly key: string;
-  readonly value_cidr?: readonly string[];
-  readonly value_regex?: readonly string[];
-}
-
-interface DumpedRule extends RuleJson {
-  /** Key of the rule in the plain form of `/rlconfig`. */
-  readonly full_key: string;
-  /** Keys of the entries that lead to the rule, from the first level on. */
-  readonly keys: readonly string[];
-  /** Blocks or regular expressions of the nodes from the first level to the rule; absent if no node has any. */
-  readonly matchers?: readonly DumpedMatcher[];
-  /** Effect of the default plan besides numbers: `unlimited`, `blocked` or `phase monitoring`; null for none. */
-  readonly without_row: string | null;
-  /** Names of the limits that pay before this limit; absent for a limit that is the first one, or not in a chain. */
-  readonly pays_after?: readonly string[];
-  /** Name of the rule in the statistics; null if the name contains values from requests. */
-  readonly stat_name: string | null;
-}
+import { deniedJson, headersJson, phaseJson, ruleJson } from './rule-json.js';
 
 /**
  * Returns the whole configuration for `/rlconfig?format=json`: the status of every domain, and all rules of the
@@ -61,7 +40,6 @@ export function dumpJson(
 }
 
 function dumpPolicy(policy: CompiledPolicy, wallMicros: number): object {
-  const nodes = ruleNodes(policy);
   return {
     phase: phaseJson(policy.phase, wallMicros),
     // Default algorithm of rules and of limit overrides with `unit` and `requests_per_unit`.
@@ -75,7 +53,7 @@ function dumpPolicy(policy: CompiledPolicy, wallMicros: number): object {
     on_unmatched: policy.root.onUnmatched,
     derive: policy.steps.map(dumpStep),
     plans: policy.plans === undefined ? null : dumpPlans(policy.plans),
-    rules: policy.rules.map((rule) => dumpRule(rule, policy, nodes.get(rule), wallMicros)),
+    rules: Array.from(placedRules(policy), ([rule, node]) => dumpRule(rule, policy, node, wallMicros)),
   };
 }
 
@@ -101,28 +79,29 @@ function dumpStep(step: DeriveStep): object {
   return { step: describeStep(step), rules };
 }
 
-function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> {
-  const matchers = (node?.path() ?? []).flatMap(({ key, matcher }) =>
-    matcher === undefined ? [] : [{ key, [matcherField(matcher)]: matcher.items }],
-  );
+/** Returns the blocks or regular expressions of the nodes from the first level to a rule, if any node has some. */
+function matchersOf(node: PolicyNode): object {
+  const matchers = node
+    .path()
+    .flatMap(({ key, matcher }) =>
+      matcher === undefined ? [] : [{ key, [matcherField(matcher)]: matcher.items }],
+    );
   return matchers.length === 0 ? {} : { matchers };
 }
 
-function dumpRule(
-  rule: Rule,
-  policy: CompiledPolicy,
-  node: PolicyNode | undefined,
-  wallMicros: number,
-): DumpedRule {
-  const place = node ?? { rules: [rule], hasCustomer: false };
-  const { rules } = place;
-  const before = limitsBefore(rules, rules.indexOf(rule));
+function dumpRule(rule: Rule, policy: CompiledPolicy, node: PolicyNode, wallMicros: number): object {
+  const before = limitsBefore(node.rules, node.rules.indexOf(rule));
   return {
+    /** Key of the rule in the plain form of `/rlconfig`. */
     full_key: fullKey(policy, rule, node),
-    keys: node?.path().map(({ key: entry }) => entry) ?? [],
+    /** Keys of the entries that lead to the rule, from the first level on. */
+    keys: node.path().map(({ key }) => key),
     ...ruleJson(rule, wallMicros),
-    without_row: describeStandard(rule, place, policy.plans) || null,
+    /** Effect of the default plan besides numbers: `unlimited`, `blocked` or `phase monitoring`. */
+    without_row: describeStandard(rule, node, policy.plans) || null,
+    /** Names of the limits that pay before this limit, in a chain. */
     ...(before.length > 0 && { pays_after: before.map(({ name }) => name) }),
+    /** Name of the rule in the statistics; null if the name contains values from requests. */
     stat_name: rule.statName === '' ? null : rule.statName,
     ...matchersOf(node),
   };

@@ -6,6 +6,7 @@ import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import type { Rule } from '../../policy/rule.js';
+import { inFileOrder } from '../../policy/spec.js';
 
 /**
  * Returns the rules in effect as envoyproxy/ratelimit prints them on `/rlconfig`: one line each, in file order. A token
@@ -14,10 +15,8 @@ import type { Rule } from '../../policy/rule.js';
 export function dump(policySet: PolicySet): string {
   let text = '';
   for (const policy of policySet.domains.values()) {
-    const nodes = ruleNodes(policy);
-    for (const rule of policy.rules) {
+    for (const [rule, node] of placedRules(policy)) {
       const { rate, shadowMode, quotaMode } = rule;
-      const node = nodes.get(rule);
       const key = `${fullKey(policy, rule, node)}${marksOf(rule, node, policy.plans)}`;
       text += `${key}: ${limitText(rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
     }
@@ -26,9 +25,9 @@ export function dump(policySet: PolicySet): string {
 }
 
 /** Returns what the lines of envoyproxy/ratelimit do not have: ` (then credits)`; '' without any. */
-function marksOf(rule: Rule, node: PolicyNode | undefined, plans: PlanTable | undefined): string {
+function marksOf(rule: Rule, node: PolicyNode, plans: PlanTable | undefined): string {
   const { onOver, spillsTo } = rule;
-  const standard = describeStandard(rule, node ?? { rules: [rule], hasCustomer: false }, plans);
+  const standard = describeStandard(rule, node, plans);
   const marks = [
     standard === '' ? '' : `${standard} without a row`,
     onOver === undefined ? '' : 'passes if over',
@@ -41,19 +40,15 @@ function marksOf(rule: Rule, node: PolicyNode | undefined, plans: PlanTable | un
  * Returns the key of a rule in envoyproxy/ratelimit: domain, keys and values of the policy, joined by dots. Limits of a
  * list also have their name or position. Secrets are redacted.
  */
-export function fullKey(policy: CompiledPolicy, rule: Rule, node: PolicyNode | undefined): string {
-  return policyStatName(policy.domain, node?.path() ?? [], policy.secretKeys) + rule.statSuffix;
+export function fullKey(policy: CompiledPolicy, rule: Rule, node: PolicyNode): string {
+  return policyStatName(policy.domain, node.path(), policy.secretKeys) + rule.statSuffix;
 }
 
-/** Returns the node of every rule. */
-export function ruleNodes(policy: CompiledPolicy): ReadonlyMap<Rule, PolicyNode> {
-  const nodes = new Map<Rule, PolicyNode>();
-  const open = [policy.root];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    for (const rule of node.rules) nodes.set(rule, node);
-    for (const child of node.children()) open.push(child);
+/** Yields the rules of a policy in file order, each with its node. */
+export function* placedRules({ root }: CompiledPolicy): Generator<readonly [Rule, PolicyNode]> {
+  for (const { node } of inFileOrder(root, (one) => one.inFileOrder())) {
+    for (const rule of node.rules) yield [rule, node];
   }
-  return nodes;
 }
 
 /** Returns the limit as text. The reference gives an unlimited rule the unit UNKNOWN. */

@@ -1,4 +1,3 @@
-import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { TimedRate } from '../../limiter/rate.js';
 import { describeMicros, headerFamilies, retryAfterText } from '../../policy/describe.js';
 import { columnNames } from '../../policy/plans/plan-rate.js';
@@ -13,48 +12,17 @@ import {
   type Rule,
 } from '../../policy/rule.js';
 
-/** Value of `denied_response` in a file. */
-type DeniedJson = 'problem+json' | { readonly body: string; readonly content_type?: string };
-
-interface PhaseJson {
-  readonly now: string;
-  /** Start times of scheduled phases, RFC 3339; absent for phases without a time. */
-  readonly grace_period?: string;
-  readonly active?: string;
-}
-
-/** A rule in `/rlconfig?format=json` and `weir explain --json`, with the names of the policy file. */
-export interface RuleJson {
-  /** Path in the tree, such as `tenant/resource_group=user-chats`. */
-  readonly path: string;
-  readonly name: string;
-  readonly limit: unknown;
-  /** The fields of the limit that come from a plan, each with the name of the value; null if none does. */
-  readonly plan_values: object | null;
-  readonly phase: PhaseJson;
-  readonly shadow_mode: boolean;
-  readonly quota_mode: boolean;
-  /** Percentage of denials that are enforced, 0 to 100. */
-  readonly enforce_percent: number;
-  readonly replaces: readonly string[];
-  readonly on_store_failure: StoreFailurePolicy;
-  /** null if the headers of the file apply. */
-  readonly response_headers: readonly string[] | null;
-  readonly request_headers: readonly string[] | null;
-  readonly denied_response: DeniedJson | null;
-  /** null for a limit that denies. */
-  readonly on_over: object | null;
-  /** The limit that pays for requests over this limit. null: the limit denies them. */
-  readonly then: string | null;
-  readonly metadata: Rule['metadata'] | null;
-}
-
-/** Returns a rule as JSON. `wallMicros` decides which phase is current. */
-export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
+/**
+ * Returns a rule as in `/rlconfig?format=json` and `weir explain --json`, with the names of the policy file. Settings
+ * that the file or the environment decides are null. `wallMicros` decides which phase is current.
+ */
+export function ruleJson(rule: Rule, wallMicros: number) {
   return {
+    /** Path in the tree, such as `tenant/resource_group=user-chats`. */
     path: rule.path,
     name: rule.name,
     limit: limitJson(rule),
+    /** The fields of the limit that come from a plan, each with the name of the value. */
     plan_values: rule.plan === undefined ? null : Object.fromEntries(columnNames(rule.plan)),
     phase: phaseJson(rule.phase, wallMicros),
     shadow_mode: rule.shadowMode,
@@ -116,7 +84,7 @@ function retryJson(hold: HoldSpec | undefined): object {
 }
 
 /** Returns the current phase, and the start times of scheduled phases. */
-export function phaseJson(schedule: PhaseSchedule, wallMicros: number): PhaseJson {
+export function phaseJson(schedule: PhaseSchedule, wallMicros: number): object {
   const { gracePeriodAtMicros, activeAtMicros } = schedule;
   return {
     now: phaseAt(schedule, wallMicros),
@@ -135,7 +103,7 @@ export function headersJson(headers: HeaderFamilies | undefined): readonly strin
 }
 
 /** Returns the value of `denied_response`; null if it is unset. */
-export function deniedJson(denied: DeniedResponse | undefined): DeniedJson | null {
+export function deniedJson(denied: DeniedResponse | undefined): string | object | null {
   if (denied === undefined) return null;
   if (denied.preset === 'problem+json') return denied.preset;
   return { body: denied.body, ...(denied.contentType !== '' && { content_type: denied.contentType }) };

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { shownAddress } from '../../runtime/shown-address.js';
-import type { PlanBytes } from '../read/resolve-domains.js';
+import type { PlanBytes } from '../read/read-domain.js';
 import { type SourceFault, serverOf } from './redis-rows.js';
 import { RowsThread } from './rows-thread.js';
 

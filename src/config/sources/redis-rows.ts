@@ -7,7 +7,7 @@ import { authenticate, withoutArguments } from '../../redis-auth.js';
 import { loadRegularFile, messageOf } from '../../regular-file.js';
 import { MAX_PLAN_BYTES } from '../read/plans/plan-rows.js';
 import { MAX_PLAN_ROWS } from '../read/policy-fields.js';
-import type { PlanBytes } from '../read/resolve-domains.js';
+import type { PlanBytes } from '../read/read-domain.js';
 
 /** Longest time for one answer, in milliseconds. */
 const ANSWER_MS = 60_000;

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import { threadError } from '../../working-directory.js';
-import type { PlanBytes } from '../read/resolve-domains.js';
+import type { PlanBytes } from '../read/read-domain.js';
 import type { KnownRows, UpdateResult } from './redis-rows.js';
 
 /** Path of the thread's script below build/. */

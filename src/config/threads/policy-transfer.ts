@@ -13,8 +13,8 @@ import { type DomainHead, type DomainSpec, inFileOrder, type StepSpec } from '..
  * must not be sent elsewhere.
  */
 export type PolicyItem =
-  /** A domain that the receiver already has and keeps. */
-  | { readonly kind: 'kept'; readonly domain: string }
+  /** A domain that the receiver already has and keeps, with the secret keys of all domains. */
+  | { readonly kind: 'kept'; readonly domain: string; readonly secretKeys: ReadonlySet<string> }
   /** The start of a domain. The following nodes belong to it. */
   | {
       readonly kind: 'domain';
@@ -40,7 +40,7 @@ export function* specItems(
 ): Generator<PolicyItem> {
   for (const [domain, spec] of specs) {
     if (spec === 'kept') {
-      yield { kind: 'kept', domain };
+      yield { kind: 'kept', domain, secretKeys };
       continue;
     }
     const { steps, root, plans, ...head } = spec;
@@ -57,15 +57,19 @@ export function* policyItems(
   isKnown: (policy: CompiledPolicy) => boolean = () => false,
 ): Generator<PolicyItem> {
   for (const [domain, policy] of policySet.domains) {
-    if (isKnown(policy)) {
-      yield { kind: 'kept', domain };
-      continue;
-    }
-    const { head, secretKeys, steps, root, plans } = policy;
-    yield { kind: 'domain', head, steps: steps.map(stepSpecOf), plans, secretKeys };
-    for (const { node, parent } of inFileOrder(root, (one) => one.inFileOrder())) {
-      yield { kind: 'node', parent, fields: node.fields, rules: node.rules.map(ruleSpecOf) };
-    }
+    const { secretKeys } = policy;
+    if (isKnown(policy)) yield { kind: 'kept', domain, secretKeys };
+    else yield* itemsOf(policy, secretKeys);
+  }
+}
+
+function* itemsOf(
+  { head, steps, root, plans }: CompiledPolicy,
+  secretKeys: ReadonlySet<string>,
+): Generator<PolicyItem> {
+  yield { kind: 'domain', head, steps: steps.map(stepSpecOf), plans, secretKeys };
+  for (const { node, parent } of inFileOrder(root, (one) => one.inFileOrder())) {
+    yield { kind: 'node', parent, fields: node.fields, rules: node.rules.map(ruleSpecOf) };
   }
 }
 
@@ -130,10 +134,25 @@ export function* buildBatches(
         throw new Error(
           `the previous version of the domain ${domain} cannot be kept, because it does not exist`,
         );
-      domains.set(domain, policy);
+      domains.set(domain, yield* withSecretKeys(policy, item.secretKeys, compiles));
     }
     yield;
   }
   yield* finish();
   return domains;
+}
+
+/**
+ * Returns a policy with the secret keys of all domains, which determine the names of its buckets. Builds another policy
+ * if these keys have changed, which is rare: a load names the buckets of the domains that it reads by all secret keys.
+ */
+export function* withSecretKeys(
+  policy: CompiledPolicy,
+  secretKeys: ReadonlySet<string>,
+  compiles: boolean,
+): Generator<void, CompiledPolicy> {
+  const isSame = policy.secretKeys.size === secretKeys.size;
+  if (isSame && [...secretKeys].every((key) => policy.secretKeys.has(key))) return policy;
+  const built = yield* buildBatches(inBatches(itemsOf(policy, secretKeys)), { compiles });
+  return built.get(policy.domain) as CompiledPolicy;
 }

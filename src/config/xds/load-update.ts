@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { sha256Hex } from '../../policy/names/sha256.js';
-import { NO_SECRETS } from '../../policy/redact.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import { type LoadOptions, type ReadPolicies, readDocuments } from '../files/load-policies.js';
 import { type InEffect, NOTHING_IN_EFFECT } from '../read/resolve-domains.js';
+import { allSecretKeys } from '../read/secret-keys.js';
 import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import {
@@ -34,7 +34,7 @@ export function readResponse(
   return {
     specs: new Map(Array.from(before.inEffect.keys(), (domain) => [domain, 'kept'])),
     version: '',
-    secretKeys: NO_SECRETS,
+    secretKeys: allSecretKeys(before.inEffect.values()),
     errors: [{ file: 'update', ...WHOLE_FILE, path: '', message }],
     warnings: [],
     domains: [],

@@ -3,8 +3,10 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
+import { runToCompletion } from '../../runtime/turns.js';
 import { type LoadingPolicyProvider, MAX_SHOWN } from '../policy-provider.js';
-import { type NewSecret, newSecrets, shareSecrets } from '../read/secret-keys.js';
+import { type NewSecret, newSecrets, secretKeysOfSet } from '../read/secret-keys.js';
+import { withSecretKeys } from '../threads/policy-transfer.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { type XdsEvents, type XdsOptions, type XdsPolicies, XdsSource } from './xds-source.js';
 
@@ -24,6 +26,8 @@ export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
   readonly #loaded = new Signal<boolean>();
   readonly onReload = this.#loaded.add;
   #current: PolicySet | undefined;
+  /** The policies of sources, with the secret keys of all sources. */
+  readonly #shared = new WeakMap<CompiledPolicy, CompiledPolicy>();
   /** Domains that an earlier source decides, as problems of the sources that repeat them. */
   #repeated: readonly ConfigProblem[] = [];
 
@@ -71,10 +75,8 @@ export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
     const before = this.#current;
     const set = this.#combine();
     if (before?.version === set.version) return [];
-    const secrets = before === undefined ? [] : newSecrets(before, set);
-    shareSecrets(set);
     this.#current = set;
-    return secrets;
+    return before === undefined ? [] : newSecrets(before, set);
   }
 
   loaded(success: boolean): void {
@@ -104,6 +106,12 @@ export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
       }
     }
     this.#repeated = repeated;
+    const secretKeys = secretKeysOfSet({ domains });
+    for (const [domain, policy] of domains) {
+      const shared = withSecretKeys(this.#shared.get(policy) ?? policy, secretKeys, true);
+      this.#shared.set(policy, runToCompletion(shared));
+      domains.set(domain, this.#shared.get(policy) as CompiledPolicy);
+    }
     const versions = loaded.map(({ policySet }) => policySet?.version).join(' ');
     return { domains, version: createHash('sha256').update(versions).digest('hex').slice(0, 12) };
   }

@@ -28,23 +28,26 @@ export interface PlanColumn {
   readonly default: number;
 }
 
-/** A limit whose numbers may come from the plan of a customer, as plain data. */
-export interface PlannedRate {
-  /** The numbers of the limit for customers without a row. */
+/** The keys of a limit that set its rate, as plain data. */
+export interface RateKeys {
   readonly numbers: LimitNumbers;
-  /** The numbers that come from the plan. */
-  readonly columns: readonly PlanColumn[];
   /** A limit of requests per unit; undefined for a `token_bucket` and for `concurrency`. */
-  readonly units: PlannedUnits | undefined;
+  readonly units: RateUnits | undefined;
   /** The maximum debt; `capacity` if the policy sets none. */
   readonly maxDebt: number | 'capacity';
 }
 
-interface PlannedUnits {
+interface RateUnits {
   readonly multiplier: number;
   /** Whether the requests are limited by a token bucket instead of a window. */
   readonly isBucket: boolean;
   readonly timeZone: string | undefined;
+}
+
+/** A limit whose numbers may come from the plan of a customer. Its own numbers are those of customers without a row. */
+export interface PlannedRate extends RateKeys {
+  /** The numbers that come from the plan. */
+  readonly columns: readonly PlanColumn[];
 }
 
 /** Returns the keys that take their value from the plan, each with the name of the value: `max_tokens` from `burst`. */
@@ -67,38 +70,27 @@ export function hasNumbers(rate: PlannedRate, values: Float64Array): boolean {
 }
 
 /** Returns the rate for a row of values, which was checked when it was read. */
-export function plannedRateSpec(rate: PlannedRate, values: Float64Array): RateSpec {
-  const numbers = numbersOf(rate, values);
+export function plannedRateSpec(rate: PlannedRate, values: Float64Array, hasHold: boolean): RateSpec {
+  return rateSpecOfKeys({ ...rate, numbers: numbersOf(rate, values) }, hasHold);
+}
+
+/** Returns the rate that the keys of a limit set. The hits of a limit with `hold` are never a charge. */
+export function rateSpecOfKeys({ numbers, units, maxDebt: most }: RateKeys, hasHold: boolean): RateSpec {
   if (numbers.max !== undefined) return { kind: 'concurrency', max: numbers.max };
-  const { requests_per_unit: requests = 0, burst: maxTokens = requests } = numbers;
   const debtOf = (capacity: number): { readonly maxDebt: number; readonly minChargeHits: number } => {
-    const maxDebt = rate.maxDebt === 'capacity' ? capacity : rate.maxDebt;
-    return { maxDebt, minChargeHits: minChargeHitsOf(maxDebt) };
+    const maxDebt = most === 'capacity' ? capacity : most;
+    return { maxDebt, minChargeHits: hasHold ? Number.POSITIVE_INFINITY : minChargeHitsOf(maxDebt) };
   };
-  if (rate.units === undefined) {
-    const {
-      max_tokens: capacity = 0,
-      tokens_per_fill: tokensPerFill = 1,
-      fill_interval: micros = 0,
-    } = numbers;
-    return {
-      kind: 'token_bucket',
-      maxTokens: capacity,
-      tokensPerFill,
-      fillIntervalMicros: micros,
-      ...debtOf(capacity),
-    };
+  const bucket = (maxTokens: number, tokensPerFill: number, fillIntervalMicros: number): RateSpec => {
+    return { kind: 'token_bucket', maxTokens, tokensPerFill, fillIntervalMicros, ...debtOf(maxTokens) };
+  };
+  if (units === undefined) {
+    return bucket(numbers.max_tokens ?? 0, numbers.tokens_per_fill ?? 1, numbers.fill_interval ?? 0);
   }
-  const { multiplier, timeZone, isBucket } = rate.units;
+  const { multiplier, timeZone, isBucket } = units;
+  const { requests_per_unit: requestsPerUnit = 0, burst = requestsPerUnit } = numbers;
   const unit = WINDOW_UNITS[numbers.unit ?? 0] as WindowUnit;
-  if (!isBucket || requests === 0) {
-    return { kind: 'window', unit, multiplier, requestsPerUnit: requests, timeZone, ...debtOf(requests) };
-  }
-  return {
-    kind: 'token_bucket',
-    maxTokens,
-    tokensPerFill: requests,
-    fillIntervalMicros: UNIT_MICROS[unit] * multiplier,
-    ...debtOf(maxTokens),
-  };
+  return isBucket && requestsPerUnit > 0
+    ? bucket(burst, requestsPerUnit, UNIT_MICROS[unit] * multiplier)
+    : { kind: 'window', unit, multiplier, requestsPerUnit, timeZone, ...debtOf(requestsPerUnit) };
 }

@@ -1,5 +1,4 @@
 import { windowRate } from '../../limiter/fixed-window.js';
-import { rateWithoutCharges } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
 import { expectCount } from '../../limiter/rate-algorithm.js';
 import { type BucketKey, extendedKey, shapePart } from '../names/bucket-key.js';
@@ -128,9 +127,7 @@ function blockOf(rule: Rule): Rule {
 function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | undefined {
   if (isSet(values, UNLIMITED)) return undefined;
   if (plan === undefined || lacksNumbers(plan, values)) return rate;
-  const planned = rateOf(plannedRateSpec(plan, values), true);
-  // The hits of a limit with holds are never a charge.
-  return hold === undefined ? planned : rateWithoutCharges(planned);
+  return rateOf(plannedRateSpec(plan, values, hold !== undefined), true);
 }
 
 function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | undefined {

@@ -1,5 +1,5 @@
+import { FieldReader } from '../../config/read/field-reader.js';
 import { type ConfigProblem, ProblemList } from '../../config/yaml/config-problem.js';
-import { FieldReader } from '../../config/yaml/field-reader.js';
 import { parseGoDuration } from '../../config/yaml/go-duration.js';
 import { parseYaml } from '../../config/yaml/yaml-document.js';
 import { compileGoRegExp } from '../../telemetry/go-regexp.js';

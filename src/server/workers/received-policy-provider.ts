@@ -1,6 +1,5 @@
 import { deserialize } from 'node:v8';
 import type { PolicyProvider } from '../../config/policy-provider.js';
-import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
 import { MinorCollector } from '../../config/threads/minor-collector.js';
 import { buildBatches, type PolicyItem } from '../../config/threads/policy-transfer.js';
 import { CALENDARS } from '../../limiter/calendar.js';
@@ -18,10 +17,7 @@ export class ReceivedPolicyProvider implements PolicyProvider {
   #slices: Uint8Array[] | undefined;
   readonly #loaded = new Signal<boolean>();
   readonly onReload = this.#loaded.add;
-  /**
-   * Puts received policies into effect, one set after the other, and adds the secret keys of each domain to all other
-   * domains.
-   */
+  /** Puts received policies into effect, one set after the other. */
   #installing = Promise.resolve();
 
   constructor(initial: SlicedPolicies | undefined) {
@@ -30,7 +26,6 @@ export class ReceivedPolicyProvider implements PolicyProvider {
     // No request waits yet.
     runToCompletion(CALENDARS.prepare(systemClock.wallMicros()));
     this.#current = { domains, version: initial.version };
-    this.#installing = shareSecretsInTurns(this.#current);
   }
 
   current(): PolicySet | undefined {
@@ -58,7 +53,6 @@ export class ReceivedPolicyProvider implements PolicyProvider {
     await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
     this.#current = { domains, version };
     this.#loaded.emit(true);
-    await shareSecretsInTurns(this.#current);
   }
 }
 

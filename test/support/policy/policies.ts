@@ -4,13 +4,19 @@ import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 
-/** Parses a policy given as text, under the name `policy.yaml`; `files` are the files that `sha256_file` may name. */
+/**
+ * Parses a policy given as text, under the name `policy.yaml`; `files` are the files and rows in Redis that the policy
+ * may name.
+ */
 export function parse(text: string, files: Readonly<Record<string, string>> = {}): ParsedPolicy {
-  return parsePolicy('policy.yaml', Buffer.from(text), (file) => {
+  const readFile = (file: string): Uint8Array => {
     const content = files[file];
     if (content === undefined) throw new Error(`"${file}" does not exist; check the path`);
     return Buffer.from(content);
-  });
+  };
+  // Only a server reads rows in Redis.
+  const isServer = Object.keys(files).some((file) => file.startsWith('redis:'));
+  return parsePolicy('policy.yaml', Buffer.from(text), readFile, isServer ? { rows: new Map() } : {});
 }
 
 /** Returns the policy of a text; throws if it is invalid. */

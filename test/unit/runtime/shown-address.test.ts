@@ -77,7 +77,7 @@ describe('no message about a policy shows the secrets of an address', () => {
     for (const text of ADDRESSES) {
       for (const value of [text, [text], { [text]: text }, [{ key: text, value: text }]]) {
         const path = folder.write('policy.yaml', JSON.stringify(document(value)));
-        const { errors, warnings } = loadPolicies([path], { skipsAddresses: false });
+        const { errors, warnings } = loadPolicies([path]);
         const shown = [...errors, ...warnings].flatMap((one) => [JSON.stringify(one), formatProblem(one)]);
         expect(shown.join('\n')).not.toContain('SECRET');
       }

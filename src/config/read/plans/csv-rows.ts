@@ -90,7 +90,8 @@ function checkHeader(
   });
   if (problems.errors.length > 0) return;
   for (const name of new Set([sink.by, ...(sink.readColumns ?? [])])) {
-    if (names.includes(name)) continue;
+    // An unknown column is an error of the policy.
+    if (names.includes(name) || !known.includes(name)) continue;
     const remedy = name === sink.by ? '' : ', or remove it from "plans.columns"';
     problems.error(at(0), '', `the column "${name}" is missing; add it to the first line${remedy}`);
   }

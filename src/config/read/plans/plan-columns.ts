@@ -4,33 +4,39 @@ import { nearest } from '../../../nearest-name.js';
 import { type ColumnKind, FIRST_COLUMN, PLAN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { PHASES, type Phase } from '../../../policy/rule.js';
 import { shownStart } from '../../../runtime/shown-address.js';
-import type { FieldReader } from '../../yaml/field-reader.js';
 import { isNullText } from '../../yaml/yaml-scalar.js';
 import { joinPath } from '../../yaml/yaml-value.js';
 import type { Fields } from '../field.js';
+import type { FieldReader } from '../field-reader.js';
 import { POLICY_FIELDS, RATE_FIELDS } from '../policy-fields.js';
 import { AMBIGUOUS_POINT, readScalar, type ScalarKind, type ScalarValue } from '../scalar-kinds.js';
 
 /** Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F` and `1_000`. */
 const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_/i;
 
-/** The fields that can take a value from a plan, by their path in a limit. */
-export const PLANNED_FIELDS: ReadonlyMap<string, ColumnKind> = new Map(plannedFields(RATE_FIELDS, ''));
+/** The values of a column. The limits that use it may have another minimum, and check it. */
+const VALUE_KINDS = {
+  count: { kind: 'count', min: 0, max: MAX_UINT32, shownMin: 0 },
+  duration: { kind: 'duration', min: 1, max: MAX_FILL_MICROS, step: 1, shownMin: 1 },
+  unit: { kind: 'unit' },
+} satisfies Record<ColumnKind, ScalarKind>;
 
-function* plannedFields(fields: Fields, place: string): Generator<readonly [path: string, kind: ColumnKind]> {
+/** The kind of the values of a column. */
+export type ValueKind = (typeof VALUE_KINDS)[ColumnKind];
+
+/** The fields that can take a value from a plan, by their path in a limit. Messages name the minimum of the field. */
+export const PLANNED_FIELDS: ReadonlyMap<string, ValueKind> = new Map(plannedFields(RATE_FIELDS, ''));
+
+function* plannedFields(fields: Fields, place: string): Generator<readonly [path: string, kind: ValueKind]> {
   for (const [key, field] of Object.entries(fields)) {
     const path = joinPath(place, key);
-    if (field.planned) yield [path, field.kind as ColumnKind];
-    else if (field.kind === 'mapping') yield* plannedFields(POLICY_FIELDS[field.of], path);
+    if (field.kind === 'mapping') yield* plannedFields(POLICY_FIELDS[field.of], path);
+    else if (field.planned && field.kind === 'unit') yield [path, VALUE_KINDS.unit];
+    else if (field.planned && (field.kind === 'count' || field.kind === 'duration')) {
+      yield [path, { ...VALUE_KINDS[field.kind], shownMin: field.min }];
+    }
   }
 }
-
-/** The values of a column. The limits that use it have narrower bounds, and check them. */
-const VALUE_KINDS = {
-  count: { kind: 'count', min: 0, max: MAX_UINT32 },
-  duration: { kind: 'duration', min: 1, max: MAX_FILL_MICROS, step: 1 },
-  unit: { kind: 'unit' },
-} as const satisfies Record<ColumnKind, ScalarKind>;
 
 /** The values of {@link PLAN_FLAGS}, except `plan`. */
 const FLAG_KINDS = {
@@ -40,10 +46,10 @@ const FLAG_KINDS = {
 } as const satisfies Record<string, ScalarKind>;
 
 /** What a plan in `define` may set: a value of a column, or one of {@link PLAN_FLAGS}. */
-export type PlanNumberKind = ColumnKind | keyof typeof FLAG_KINDS;
+export type PlanNumberKind = ValueKind | keyof typeof FLAG_KINDS;
 
 /** The kinds of all cells except `plan`. */
-type CellKind = (typeof VALUE_KINDS)[ColumnKind] | (typeof FLAG_KINDS)[keyof typeof FLAG_KINDS];
+type CellKind = ValueKind | (typeof FLAG_KINDS)[keyof typeof FLAG_KINDS];
 
 /** Returns the number that a table has for a value. */
 function numberOf(value: ScalarValue<CellKind>): number {
@@ -53,7 +59,7 @@ function numberOf(value: ScalarValue<CellKind>): number {
 }
 
 /** Returns the text of a number in a table, as it could be written in a limit. */
-export function textOfNumber(kind: ColumnKind, number: number): string {
+export function textOfNumber({ kind }: ValueKind, number: number): string {
   if (kind === 'unit') return WINDOW_UNITS[number] as string;
   return kind === 'duration' ? `${number}us` : String(number);
 }
@@ -64,7 +70,7 @@ export function textOfNumber(kind: ColumnKind, number: number): string {
  */
 export function readPlanNumber(reader: FieldReader, key: string, kind: PlanNumberKind): number | undefined {
   if (reader.field(key) === undefined) return Number.NaN;
-  const value = reader.scalar<CellKind>(key, { ...VALUE_KINDS, ...FLAG_KINDS }[kind]);
+  const value = reader.scalar<CellKind>(key, typeof kind === 'string' ? FLAG_KINDS[kind] : kind);
   return value === undefined ? undefined : numberOf(value);
 }
 
@@ -87,14 +93,23 @@ export type LimitCheck = (values: RowValues) => RowProblem | undefined;
 /** The columns of a table: {@link PLAN_FLAGS}, and the values that the limits of the domain use. */
 export class PlanColumns {
   readonly names: string[] = [];
-  readonly kinds: ColumnKind[] = [];
+  readonly values: ValueKind[] = [];
 
   /** Adds the column of a value, unless it exists. Returns its index, or undefined if its kind is another. */
-  add(name: string, kind: ColumnKind): number | undefined {
-    const known = this.names.indexOf(name);
-    if (known >= 0) return this.kinds[known] === kind ? known : undefined;
-    this.kinds.push(kind);
-    return this.names.push(name) - 1;
+  add(name: string, kind: ValueKind): number | undefined {
+    const at = this.names.indexOf(name);
+    const known = this.values[at];
+    if (known === undefined) {
+      this.values.push(kind);
+      return this.names.push(name) - 1;
+    }
+    if (known.kind !== kind.kind) return undefined;
+    if ('shownMin' in kind && 'shownMin' in known && kind.shownMin > known.shownMin) this.values[at] = kind;
+    return at;
+  }
+
+  get kinds(): readonly ColumnKind[] {
+    return this.values.map(({ kind }) => kind);
   }
 
   /** Names of all cells of a row. */
@@ -124,7 +139,7 @@ export class PlanColumns {
   #kindOf(cell: number): CellKind {
     const flag = PLAN_FLAGS[cell];
     if (flag !== undefined && flag !== 'plan') return FLAG_KINDS[flag];
-    return VALUE_KINDS[this.kinds[cell - FIRST_COLUMN] as ColumnKind];
+    return this.values[cell - FIRST_COLUMN] as ValueKind;
   }
 }
 

@@ -1,22 +1,27 @@
-import { timeZoneName } from '../../../limiter/calendar.js';
-import type { PlannedKey, PlannedRate } from '../../../policy/plans/plan-rate.js';
-import { type ColumnKind, FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
+import type { PlannedKey } from '../../../policy/plans/plan-rate.js';
+import { FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import { ProblemList } from '../../yaml/config-problem.js';
-import { FieldReader } from '../../yaml/field-reader.js';
 import type { YamlMap, YamlScalar, YamlValue } from '../../yaml/yaml-document.js';
 import { joinPath } from '../../yaml/yaml-value.js';
+import { FieldReader } from '../field-reader.js';
 import { readMapping } from '../field-values.js';
 import { PLAN_VALUE_NAME, RATE_FIELDS } from '../policy-fields.js';
-import type { RateDefaults, RateFields } from '../rates/rate-fields.js';
-import { type LimitCheck, PLANNED_FIELDS, readPlanNumber, textOfNumber } from './plan-columns.js';
+import type { FixedRate, RateDefaults, RateFields } from '../rates/rate-fields.js';
+import {
+  type LimitCheck,
+  PLANNED_FIELDS,
+  readPlanNumber,
+  textOfNumber,
+  type ValueKind,
+} from './plan-columns.js';
 import type { PlansReader } from './read-plans.js';
 
 /** A field of a limit that takes a value from a plan: `max_tokens: { plan: burst, default: 100 }`. */
 interface PlanValue {
   /** Path of the field in the limit. */
   readonly path: string;
-  readonly kind: ColumnKind;
+  readonly kind: ValueKind;
   readonly column: number;
   readonly name: string;
   /** The number for rows and plans without a value; NaN if they need one. */
@@ -25,7 +30,7 @@ interface PlanValue {
 }
 
 /** Reads the rate of a limit without values from plans. */
-export type ReadFixedRate = (reader: FieldReader, defaults: RateDefaults) => RateFields | undefined;
+export type ReadFixedRate = (reader: FieldReader, defaults: RateDefaults) => FixedRate | undefined;
 
 const NAME = new RegExp(PLAN_VALUE_NAME);
 
@@ -83,7 +88,10 @@ function readWithValues(
   if (fields !== undefined) checkHold(reader, fields, values);
   if (fields === undefined || reader.problems.errorCount > errorsBefore) return undefined;
   plans.checks.push(checkOf(reader, values, defaults, readFixed));
-  return { ...fields, plan: plannedRate(base, values, defaults) };
+  const columns = values.map(({ path, column, name, default: standard }) => {
+    return { key: keyOf(path), column, name, default: standard };
+  });
+  return { rate: fields.rate, hold: fields.hold, plan: { ...fields.keys, columns } };
 }
 
 /**
@@ -159,10 +167,11 @@ function findValues(reader: FieldReader, plans: PlansReader | undefined): readon
 function readValue(
   value: FieldReader,
   path: string,
-  kind: ColumnKind,
+  kind: ValueKind,
   plans: PlansReader | undefined,
 ): PlanValue | undefined {
   const { plan: name } = readMapping(value, 'plan_value');
+  if (name === undefined) return undefined;
   const { map: written, problems } = value;
   if (plans === undefined) {
     problems.error(
@@ -173,7 +182,6 @@ function readValue(
     );
     return undefined;
   }
-  if (name === undefined) return undefined;
   if (!NAME.test(name) || (PLAN_FLAGS as readonly string[]).includes(name) || name === plans.by) {
     value.error(
       'plan',
@@ -244,43 +252,7 @@ function checkOf(
   };
 }
 
-/** Returns the limit as plain data for decisions. `base` is the limit with default values, which has no errors. */
-function plannedRate(
-  base: FieldReader,
-  values: readonly PlanValue[],
-  { algorithm: standardAlgorithm }: RateDefaults,
-): PlannedRate {
-  const numbers: Partial<Record<PlannedKey, number>> = {};
-  for (const [path, kind] of PLANNED_FIELDS) {
-    const key = keyOf(path);
-    const reader = path === key ? base : base.mapping(path.slice(0, -key.length - 1));
-    const number = reader && readPlanNumber(reader, key, kind);
-    if (number !== undefined && !Number.isNaN(number)) numbers[key] = number;
-  }
-  const calendar = base.text('calendar');
-  const algorithm = base.text('algorithm') ?? (calendar === undefined ? standardAlgorithm : 'fixed_window');
-  return {
-    numbers,
-    columns: values.map(({ path, column, name, default: standard }) => {
-      return { key: keyOf(path), column, name, default: standard };
-    }),
-    units:
-      numbers.unit === undefined
-        ? undefined
-        : {
-            multiplier: base.scalar('unit_multiplier', RATE_FIELDS.unit_multiplier) ?? 1,
-            isBucket: algorithm === 'token_bucket',
-            timeZone: calendar === undefined ? undefined : timeZoneName(calendar),
-          },
-    maxDebt: base.scalar('max_debt', RATE_FIELDS.max_debt) ?? debtWithoutMaximum(base),
-  };
-}
-
 /** Returns the key of a field: the last part of its path. */
 function keyOf(path: string): PlannedKey {
   return path.slice(path.lastIndexOf('.') + 1) as PlannedKey;
-}
-
-function debtWithoutMaximum(base: FieldReader): 0 | 'capacity' {
-  return base.field('hold') !== undefined || base.boolean('allow_debt') === true ? 'capacity' : 0;
 }

@@ -24,7 +24,7 @@ import { workingDirectoryHint } from '../../../working-directory.js';
 import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { MAX_PLAN_ROWS } from '../policy-fields.js';
-import type { ReadFile } from '../read-derive.js';
+import type { TableFiles } from '../read-derive.js';
 import type { Cells, RowProblem, RowValues } from './plan-columns.js';
 import { MAX_PLAN_BYTES, readPlanRows } from './plan-rows.js';
 import { PlanTableBuilder } from './plan-table-builder.js';
@@ -38,23 +38,22 @@ const ACTIVE = PHASES.indexOf('active');
 
 /** Options of {@link readPlanTable}. */
 export interface PlanTableOptions {
-  readonly readFile: ReadFile;
-  /** Returns the digest of a file that `readFile` read. */
-  readonly digestOf: (file: string) => string;
+  readonly files: TableFiles;
   /** The last valid rows, whose values refused rows keep. They stay in effect while the file is invalid. */
   readonly previous: PlanTable | undefined;
   /** Whether a refused row is an error instead of a warning. */
   readonly badRowsAreErrors: boolean;
-  /** Whether rows in Redis are not read, so that all customers have the default. */
-  readonly skipsAddresses: boolean;
-  /** Whether all customers have the default if no rows can be used. */
-  readonly loadsWithoutRows: boolean;
+  /**
+   * Whether all customers have the default if no rows can be used. In a command, a table that cannot be used is an
+   * error, and rows in Redis are not read, so that all customers have the default.
+   */
+  readonly isServer: boolean;
   readonly nowMillis: number;
 }
 
 /** The rows of `plans`, and the file that they come from, with its problems. */
 export interface ReadPlanTable {
-  /** Undefined if the file and earlier rows cannot be used, and {@link PlanTableOptions.loadsWithoutRows} is false. */
+  /** Undefined if the file and earlier rows cannot be used, and this is a command. */
   readonly table: PlanTable | undefined;
   readonly file: ProblemList | undefined;
   /** Whether the file is invalid, and `table` has the rows of its last valid version, or none. */
@@ -66,7 +65,7 @@ export function readPlanTable(plans: PlansReader, options: PlanTableOptions): Re
   const rows = new RowReader(plans, options);
   if (plans.file === undefined) return { table: rows.finish(''), file: undefined, isKept: false };
   if (plans.isRefusedAddress) return { table: undefined, file: undefined, isKept: false };
-  if (plans.isRemote && options.skipsAddresses) {
+  if (plans.isRemote && !options.isServer) {
     plans.reader.warn('from', 'the rows are not checked, because only a running weir reads them from Redis');
     return { table: rows.finish(''), file: undefined, isKept: false };
   }
@@ -74,17 +73,17 @@ export function readPlanTable(plans: PlansReader, options: PlanTableOptions): Re
   let bytes: Uint8Array | undefined;
   let unreadable = '';
   try {
-    bytes = options.readFile(plans.file, MAX_PLAN_BYTES);
+    bytes = options.files.read(plans.file, MAX_PLAN_BYTES);
   } catch (error) {
     unreadable = unreadableMessage(plans, error);
   }
   if (bytes !== undefined) rows.readFile(plans.file, bytes, problems);
   problems.sort();
   if (bytes !== undefined && problems.errors.length === 0) {
-    return { table: rows.finish(options.digestOf(plans.file)), file: problems, isKept: false };
+    return { table: rows.finish(options.files.digestOf(plans.file)), file: problems, isKept: false };
   }
   const kept = lastRows(plans, options);
-  if (kept === undefined && !options.loadsWithoutRows) {
+  if (kept === undefined && !options.isServer) {
     if (bytes === undefined) plans.reader.error('from', unreadable);
     return { table: undefined, file: problems, isKept: false };
   }

@@ -1,13 +1,13 @@
 import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { nearest } from '../../../nearest-name.js';
-import { type ColumnKind, MAX_KEY_UNITS } from '../../../policy/plans/plan-table.js';
+import { MAX_KEY_UNITS } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
 import { firstNames, quantity } from '../../../quantity.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import { isPlanAddress, isRedisAddress } from '../../sources/plan-address.js';
-import type { FieldReader, Located } from '../../yaml/field-reader.js';
 import { isNullText } from '../../yaml/yaml-scalar.js';
+import type { FieldReader, Located } from '../field-reader.js';
 import { readMapping } from '../field-values.js';
 import {
   type LimitCheck,
@@ -15,6 +15,7 @@ import {
   PlanColumns,
   type PlanNumberKind,
   readPlanNumber,
+  type ValueKind,
 } from './plan-columns.js';
 
 /** Maximum number of places that a message lists. */
@@ -47,9 +48,9 @@ class DefinedPlan {
   }
 
   /** Returns the numbers of all cells of a row, without the one of the plan. */
-  numbers({ names, kinds }: PlanColumns): readonly number[] {
+  numbers({ names, values }: PlanColumns): readonly number[] {
     const flags = (['unlimited', 'blocked', 'phase'] as const).map((flag) => this.number(flag, flag));
-    return [...flags, ...names.map((name, i) => this.number(name, kinds[i] as ColumnKind))];
+    return [...flags, ...names.map((name, i) => this.number(name, values[i] as ValueKind))];
   }
 
   /** The values as written, by name. */
@@ -185,7 +186,7 @@ export class PlansReader {
    * Returns the number that describes the limit of customers without a row: the value of the default plan, or, if that
    * plan has no limit, of the first plan that has one. NaN without one, and undefined if it is invalid.
    */
-  standardOf(name: string, kind: ColumnKind): number | undefined {
+  standardOf(name: string, kind: ValueKind): number | undefined {
     const standard = this.standard === undefined ? undefined : this.defined.get(this.standard);
     if (standard === undefined) return Number.NaN;
     const isFree = standard.has('unlimited') || standard.has('blocked');

@@ -1,4 +1,4 @@
-import type { PlannedRate } from '../../../policy/plans/plan-rate.js';
+import type { PlannedRate, RateKeys } from '../../../policy/plans/plan-rate.js';
 import type { Algorithm } from '../../../policy/policy.js';
 import type { RateSpec } from '../../../policy/rate-spec.js';
 import type { HoldSpec } from '../../../policy/rule.js';
@@ -20,4 +20,9 @@ export interface RateFields {
   readonly hold: HoldSpec | undefined;
   /** Present if numbers of the rate come from a plan. */
   readonly plan?: PlannedRate;
+}
+
+/** A rate without values from plans, with the keys that set it. */
+export interface FixedRate extends RateFields {
+  readonly keys: RateKeys;
 }

@@ -1,20 +1,20 @@
 import { MAX_UINT32 } from '../../../limiter/rate.js';
-import type { ConcurrencySpec, RateSpec } from '../../../policy/rate-spec.js';
+import type { RateSpec } from '../../../policy/rate-spec.js';
 import type { HoldSpec } from '../../../policy/rule.js';
-import type { FieldReader } from '../../yaml/field-reader.js';
+import type { FieldReader } from '../field-reader.js';
 import { readMapping } from '../field-values.js';
+import type { FixedRate } from './rate-fields.js';
 
 const MICROS_PER_MILLI = 1000;
 const MICROS_PER_SECOND = 1_000_000;
 
 /** Reads a `concurrency`. Returns undefined if it has errors, all of which are reported. */
-export function readConcurrency(
-  concurrency: FieldReader,
-): { readonly rate: ConcurrencySpec; readonly hold: HoldSpec } | undefined {
+export function readConcurrency(concurrency: FieldReader): FixedRate | undefined {
   const values = readMapping(concurrency, 'concurrency');
   const { max, expires_after: expiry, retry_after: retry } = values;
   if (max === undefined) return undefined;
   return {
+    keys: { numbers: { max }, units: undefined, maxDebt: 0 },
     rate: { kind: 'concurrency', max },
     hold: {
       expiresAfterMillis: expiry / MICROS_PER_MILLI,

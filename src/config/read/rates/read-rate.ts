@@ -1,15 +1,15 @@
 import { isCalendarUnit, suggestTimeZone, timeZoneName } from '../../../limiter/calendar.js';
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
-import { minChargeHitsOf } from '../../../limiter/rate-algorithm.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
 import { nearest } from '../../../nearest-name.js';
-import type { RateSpec, TokenBucketSpec } from '../../../policy/rate-spec.js';
+import { type RateKeys, rateSpecOfKeys } from '../../../policy/plans/plan-rate.js';
+import type { RateSpec } from '../../../policy/rate-spec.js';
 import { shownStart } from '../../../runtime/shown-address.js';
-import type { FieldReader } from '../../yaml/field-reader.js';
+import type { FieldReader } from '../field-reader.js';
 import { type FieldValues, readFields, readMapping } from '../field-values.js';
 import { readPlannedRate } from '../plans/planned-limit.js';
 import { CONSTRAINTS, RATE_FIELDS } from '../policy-fields.js';
-import type { RateDefaults, RateFields } from './rate-fields.js';
+import type { FixedRate, RateDefaults, RateFields } from './rate-fields.js';
 import { readConcurrency, readHold } from './read-holds.js';
 
 type RateValues = FieldValues<typeof RATE_FIELDS>;
@@ -26,10 +26,12 @@ interface Limit {
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
   const planned = readPlannedRate(reader, defaults, readFixedRate);
-  return planned === undefined ? readFixedRate(reader, defaults) : planned.fields;
+  if (planned !== undefined) return planned.fields;
+  const fields = readFixedRate(reader, defaults);
+  return fields && { rate: fields.rate, hold: fields.hold };
 }
 
-function readFixedRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
+function readFixedRate(reader: FieldReader, defaults: RateDefaults): FixedRate | undefined {
   const errorsBefore = reader.problems.errorCount;
   const values = readFields(reader, RATE_FIELDS, CONSTRAINTS.rate_limit);
   const fields =
@@ -39,19 +41,31 @@ function readFixedRate(reader: FieldReader, defaults: RateDefaults): RateFields 
   return reader.problems.errorCount > errorsBefore ? undefined : fields;
 }
 
-function readTimedRate(limit: Limit, defaults: RateDefaults): RateFields | undefined {
-  const { hold: holdReader } = limit.values;
-  const hasBucket = limit.reader.field('token_bucket') !== undefined;
-  const rate = hasBucket ? readBucket(limit) : readUnits(limit, defaults);
-  const hold = holdReader && readHold(holdReader, rate);
-  return rate === undefined ? undefined : { rate, hold };
+/** The keys of a limit, and where to report a rate that they cannot have. */
+interface TimedKeys extends RateKeys {
+  /** The mapping that gets the error if an empty bucket takes too long to fill. */
+  readonly at: FieldReader;
+  /** The remedies for such a bucket, and for one in its deepest debt. */
+  readonly remedy: { readonly full: string; readonly debt: string };
 }
 
-function readBucket(limit: Limit): RateSpec | undefined {
+function readTimedRate(limit: Limit, defaults: RateDefaults): FixedRate | undefined {
   const { reader, values } = limit;
-  const { token_bucket: bucket } = values;
+  const hasBucket = reader.field('token_bucket') !== undefined;
+  const read = hasBucket ? readBucket(limit) : readUnits(limit, defaults);
+  const spec = read && rateSpecOfKeys(read, hasHold(reader));
+  const rate = spec && (fillsInTime(reader, spec, read) ? spec : undefined);
+  const hold = values.hold && readHold(values.hold, rate);
+  if (read === undefined || rate === undefined) return undefined;
+  const { units, maxDebt } = read;
+  const numbers = { ...read.numbers, ...(hold?.amount !== undefined && { amount: hold.amount }) };
+  return { rate, hold, keys: { numbers, units, maxDebt } };
+}
+
+function readBucket(limit: Limit): TimedKeys | undefined {
+  const { token_bucket: bucket } = limit.values;
   const fields = bucket && readMapping(bucket, 'token_bucket');
-  const maximum = maxDebtOf(limit, MAX_UINT32, '');
+  const maxDebt = maxDebtOf(limit, MAX_UINT32, '');
   if (bucket === undefined || fields === undefined) return undefined;
   const { max_tokens: maxTokens, tokens_per_fill: tokensPerFill, fill_interval: fillIntervalMicros } = fields;
   if (maxTokens === undefined || fillIntervalMicros === undefined) return undefined;
@@ -59,30 +73,25 @@ function readBucket(limit: Limit): RateSpec | undefined {
     full: 'lower max_tokens or fill_interval, or raise tokens_per_fill',
     debt: 'lower "max_debt" or the bucket\'s fill_interval, or raise tokens_per_fill',
   };
-  const numbers = { maxTokens, tokensPerFill, fillIntervalMicros, ...debtOf(limit, maximum, maxTokens) };
-  return checkedBucket({ kind: 'token_bucket', ...numbers }, { reader, at: bucket, remedy });
+  const numbers = {
+    max_tokens: maxTokens,
+    ...(bucket.has('tokens_per_fill') && { tokens_per_fill: tokensPerFill }),
+    fill_interval: fillIntervalMicros,
+  };
+  return { numbers, units: undefined, maxDebt, at: bucket, remedy };
 }
 
-/**
- * The field that gets the error if a bucket takes too long to fill, and the remedies: for an empty bucket, and for one
- * in its deepest debt.
- */
-interface Place {
-  readonly reader: FieldReader;
-  readonly at: FieldReader;
-  readonly remedy: { readonly full: string; readonly debt: string };
-}
-
-/** Returns the rate of a token bucket, unless the bucket takes too long to fill, which is reported. */
-function checkedBucket(spec: TokenBucketSpec, { reader, at, remedy }: Place): TokenBucketSpec | undefined {
-  const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt } = spec;
+/** Reports a token bucket that takes too long to fill. */
+function fillsInTime(reader: FieldReader, rate: RateSpec, { at, remedy }: TimedKeys): boolean {
+  if (rate.kind !== 'token_bucket') return true;
+  const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt } = rate;
   // Fractions of a microsecond are dropped, as in tokenBucketRate.
   const fillMicros = (tokens: number): bigint =>
     (BigInt(tokens) * BigInt(fillIntervalMicros)) / BigInt(tokensPerFill);
   if (fillMicros(maxTokens) > BigInt(MAX_FILL_MICROS)) {
     const message = `an empty bucket would take more than 100 years to fill; ${remedy.full}`;
     at.problems.error(at.map.at, at.path, message);
-    return undefined;
+    return false;
   }
   if (fillMicros(maxTokens + maxDebt) > BigInt(MAX_FILL_MICROS)) {
     const key = ['max_debt', 'allow_debt', 'hold'].find((one) => reader.field(one) !== undefined);
@@ -90,13 +99,13 @@ function checkedBucket(spec: TokenBucketSpec, { reader, at, remedy }: Place): To
       key ?? 'max_debt',
       `a bucket with the maximum debt of ${maxDebt} would take more than 100 years to fill; ${remedy.debt}`,
     );
-    return undefined;
+    return false;
   }
-  return spec;
+  return true;
 }
 
 /** Reads a number of requests per unit: a window, or a token bucket that refills at this rate. */
-function readUnits(limit: Limit, defaults: RateDefaults): RateSpec | undefined {
+function readUnits(limit: Limit, defaults: RateDefaults): TimedKeys | undefined {
   const { reader, values } = limit;
   const { unit, requests_per_unit: requests, unit_multiplier: multiplier, burst } = values;
   if (reader.field('unit') === undefined) noUnit(reader);
@@ -118,9 +127,10 @@ function readUnits(limit: Limit, defaults: RateDefaults): RateSpec | undefined {
     checkBurst(reader, algorithm === 'token_bucket', requests);
   }
   const hits = requests ?? 0;
-  const isBucket = algorithm === 'token_bucket' && hits > 0;
+  const isBucket = algorithm === 'token_bucket';
   // The maximum debt of a window is unknown if its number of requests is unknown.
-  const maximum = isBucket || isUnknown ? maxDebtOf(limit, MAX_UINT32, '') : maxDebtOfWindow(limit, hits);
+  const hasAnyDebt = (isBucket && hits > 0) || isUnknown;
+  const maxDebt = hasAnyDebt ? maxDebtOf(limit, MAX_UINT32, '') : maxDebtOfWindow(limit, hits);
   if (unit === undefined) return undefined;
   if (requests === undefined && !badRequests) {
     reader.warn(
@@ -128,8 +138,7 @@ function readUnits(limit: Limit, defaults: RateDefaults): RateSpec | undefined {
       '"requests_per_unit" is missing and defaults to 0, so the rule denies every request; write 0 if this is intended',
     );
   }
-  const lengthMicros = UNIT_MICROS[unit] * multiplier;
-  if (lengthMicros > MAX_FILL_MICROS) {
+  if (UNIT_MICROS[unit] * multiplier > MAX_FILL_MICROS) {
     const most = Math.floor(MAX_FILL_MICROS / UNIT_MICROS[unit]);
     reader.error(
       'unit_multiplier',
@@ -137,24 +146,16 @@ function readUnits(limit: Limit, defaults: RateDefaults): RateSpec | undefined {
     );
     return undefined;
   }
-  if (!isBucket) {
-    return {
-      kind: 'window',
-      unit,
-      multiplier,
-      requestsPerUnit: hits,
-      timeZone,
-      ...debtOf(limit, maximum, hits),
-    };
-  }
-  const maxTokens = burst ?? hits;
+  const numbers = {
+    unit: WINDOW_UNITS.indexOf(unit),
+    requests_per_unit: hits,
+    ...(burst !== undefined && { burst }),
+  };
   const remedy = {
     full: 'lower "burst", or raise "requests_per_unit"',
     debt: 'lower "max_debt" or "burst", or raise "requests_per_unit"',
   };
-  const numbers = { maxTokens, tokensPerFill: hits, fillIntervalMicros: lengthMicros };
-  const debt = debtOf(limit, maximum, maxTokens);
-  return checkedBucket({ kind: 'token_bucket', ...numbers, ...debt }, { reader, at: reader, remedy });
+  return { numbers, units: { multiplier, isBucket, timeZone }, maxDebt, at: reader, remedy };
 }
 
 /** Reports a limit without `unit`. */
@@ -199,34 +200,18 @@ function readCalendar(reader: FieldReader, text: string, unit: WindowUnit | unde
   return name;
 }
 
-/** The maximum debt as the file sets it; `default` is the capacity of the bucket or the hits of the window. */
-type MaxDebt = number | 'default';
-
-/**
- * Returns the debt of a rate. The hits of a limit with `hold` are never a charge: only settlements leave debt.
- */
-function debtOf(
-  { reader }: Limit,
-  maximum: MaxDebt,
-  standard: number,
-): Pick<TokenBucketSpec, 'maxDebt' | 'minChargeHits'> {
-  const maxDebt = maximum === 'default' ? standard : maximum;
-  const minChargeHits = hasHold(reader) ? Number.POSITIVE_INFINITY : minChargeHitsOf(maxDebt);
-  return { maxDebt, minChargeHits };
-}
-
 function hasHold(reader: FieldReader): boolean {
   return reader.field('hold') !== undefined;
 }
 
 /**
- * Returns the maximum debt: 0 without debt, and `default` if the file sets none. `most` is the maximum of `max_debt`,
+ * Returns the maximum debt: 0 without debt, and `capacity` if the file sets none. `most` is the maximum of `max_debt`,
  * and `why` the reason for it.
  */
-function maxDebtOf({ reader, values }: Limit, most: number, why: string): MaxDebt {
+function maxDebtOf({ reader, values }: Limit, most: number, why: string): RateKeys['maxDebt'] {
   const { allow_debt: isAllowed, max_debt: debt } = values;
   const mayOwe = isAllowed || hasHold(reader);
-  if (reader.field('max_debt') === undefined) return mayOwe ? 'default' : 0;
+  if (reader.field('max_debt') === undefined) return mayOwe ? 'capacity' : 0;
   if (reader.isBad('allow_debt')) return 0;
   if (!mayOwe) {
     reader.error(
@@ -242,7 +227,7 @@ function maxDebtOf({ reader, values }: Limit, most: number, why: string): MaxDeb
 }
 
 /** Returns the maximum debt of a window. The next window pays it, so it cannot exceed the hits of one window. */
-function maxDebtOfWindow(limit: Limit, requests: number): MaxDebt {
+function maxDebtOfWindow(limit: Limit, requests: number): RateKeys['maxDebt'] {
   const { reader } = limit;
   const debt = maxDebtOf(
     limit,

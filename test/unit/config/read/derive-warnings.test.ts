@@ -99,6 +99,11 @@ describe('a descriptor that was meant for a derived entry', () => {
     ],
     ['key: group, value: chats', undefined],
     ['key: group, value: "cha*"', undefined],
+    [
+      'key: group, value: "chars*"',
+      '9:24: descriptors[0].value: no rule of "derive" sets the entry "group" to a value that matches "chars*", so ' +
+        'no derived entry matches this descriptor; correct the pattern, or add a rule with such a value',
+    ],
     ['key: group, value_regex: x', undefined],
     ['key: group2', undefined],
     ['key: path, value: /a', undefined],

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
+import type { FieldReader } from '../../../../src/config/read/field-reader.js';
 import { HoldRules } from '../../../../src/config/read/hold-rules.js';
 import { formatProblem, ProblemList } from '../../../../src/config/yaml/config-problem.js';
-import type { FieldReader } from '../../../../src/config/yaml/field-reader.js';
 import { policyOf } from '../../../support/policy/policies.js';
 
 /** Returns the reader of a descriptor on a line. */

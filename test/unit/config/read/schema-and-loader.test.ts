@@ -129,6 +129,7 @@ describe('both refuse', () => {
     node('key: k, rate_limits: []'),
     node('key: k, rate_limits: [{ unit: day, requests_per_unit: 1, quota_mode: true }]'),
     node('key: k, rate_limits: [{ unit: day, requests_per_unit: 1, name: "2" }]'),
+    node('key: k, rate_limits: [{ unit: day, requests_per_unit: 1, then: ~ }]'),
     derive('{ from: [a], sha256: {} }'),
     derive('{ entry: e, sha256: {} }'),
     derive('{ entry: e, from: [], sha256: {} }'),

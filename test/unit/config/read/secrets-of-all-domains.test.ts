@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { loadPolicies } from '../../../../src/config/files/load-policies.js';
-import { newSecrets, shareSecrets, shareSecretsInSteps } from '../../../../src/config/read/secret-keys.js';
+import { inEffectOf, loadPolicies, readPolicies } from '../../../../src/config/files/load-policies.js';
+import { newSecrets } from '../../../../src/config/read/secret-keys.js';
 import { dump } from '../../../../src/config/show/dump.js';
 import { explain } from '../../../../src/config/show/explain.js';
 import { renderExplanation } from '../../../../src/config/show/explain-text.js';
 import { ThreadPolicyLoader } from '../../../../src/config/threads/policy-loader.js';
+import { buildBatches, inBatches, specItems } from '../../../../src/config/threads/policy-transfer.js';
 import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { entries } from '../../../support/policy/policies.js';
@@ -117,12 +118,13 @@ describe('an entry key that another domain uses for API keys', () => {
 
   test('is no longer secret when no domain uses it for API keys', () => {
     dir.write('deriving.yaml', DERIVING);
-    const { policySet } = loadPolicies([dir.path]);
-    const other = policySet.domains.get('other')!;
-    const alone: PolicySet = { domains: new Map([['other', other]]), version: 'alone' };
-    shareSecrets(alone);
+    const before = loadPolicies([dir.path]);
+    rmSync(dir.join('deriving.yaml'));
+    dir.write('other.yaml', 'domain: other\ndescriptors: [{ key: [bad }]');
+    const { policySet: alone } = loadPolicies([dir.path], {}, before);
     expect(keysOf(alone, 'other', `token=${OWN}`)).toEqual([`5:other5:token${OWN.length}:${OWN}`]);
-    expect(other.rules.map(({ path }) => path)).toContain(`token=${SECRET}/path[a]`);
+    const { rules } = alone.domains.get('other')!;
+    expect(rules.map(({ path }) => path)).toContain(`token=${SECRET}/path[a]`);
   });
 });
 
@@ -134,10 +136,8 @@ describe('a reload that makes a key a secret', () => {
     dir.write('deriving.yaml', DERIVING);
     const after = loadPolicies([dir.path], {}, before);
     expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
-    expect(after.memory.digests.get('other')).not.toBe(before.memory.digests.get('other'));
+    expect(after.policySet.version).not.toBe(before.policySet.version);
     expect(newSecrets(before.policySet, after.policySet)).toEqual([{ key: 'token', domains: ['other'] }]);
-    shareSecrets(after.policySet);
-    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
     expect(newSecrets(after.policySet, after.policySet)).toEqual([]);
     // The set may be rejected, and running calls keep their bucket names.
     expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
@@ -159,34 +159,27 @@ describe('a reload that makes a key a secret', () => {
     const before = loadPolicies([dir.path]);
     dir.write('deriving.yaml', DERIVING);
     dir.write('other.yaml', 'domain: other\ndescriptors: [{ key: [bad }]');
-    const after = loadPolicies([dir.path], {}, before);
-    const policy = after.policySet.domains.get('other')!;
-    const isDigest = (value: string): boolean =>
-      policy.match(entries(`token=${value}`)).rules[0]?.path.includes('[redacted') === true;
-    const renamed = (): number => values.filter(isDigest).length;
-    let count = renamed();
-    expect(count).toBe(0);
-    const steps = shareSecretsInSteps(after.policySet);
-    // Names may be cached during the walk, and the cache is cleared at its end.
-    for (let step = steps.next(); step.done !== true; step = steps.next()) {
-      const now = renamed();
-      expect(now - count).toBeLessThanOrEqual(20);
-      count = now;
-      keysOf(after.policySet, 'other', `token=${OWN}`);
-    }
-    expect(count).toBe(COUNT);
-    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
-    expect(policy.rules.filter(({ path }) => path.includes('[redacted'))).toHaveLength(COUNT);
+    const { specs, secretKeys } = readPolicies([dir.path], {}, inEffectOf(before));
+    const items = inBatches(specItems(specs, secretKeys));
+    const steps = buildBatches(items, { inEffect: before.policySet });
+    let count = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) count++;
+    // A batch has 64 nodes.
+    expect(count).toBeGreaterThan(COUNT / 64);
+    const renamed = { domains: step.value, version: '' };
+    expect(keysOf(renamed, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    const redacted = ({ domains }: PolicySet): number =>
+      domains.get('other')!.rules.filter(({ path }) => path.includes('[redacted')).length;
+    expect([before.policySet, renamed].map(redacted)).toEqual([0, COUNT]);
   });
 
-  test('reaches a domain with a file that is now invalid, once the set is in effect', () => {
+  test('reaches a domain with a file that is now invalid, and the set before stays as it was', () => {
     const before = loadPolicies([dir.path]);
     dir.write('deriving.yaml', DERIVING);
     dir.write('other.yaml', OTHER.replace('key: plain', 'key: [plain'));
     const after = loadPolicies([dir.path], {}, before);
-    expect(after.policySet.domains.get('other')).toBe(before.policySet.domains.get('other'));
     expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([`5:other5:token${OWN.length}:${OWN}`]);
-    shareSecrets(after.policySet);
     expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
   });
 
@@ -200,9 +193,6 @@ describe('a reload that makes a key a secret', () => {
     const other = before.policySet.domains.get('other')!;
     expect([...other.secretKeys]).toEqual(['token']);
     expect(other.rules.map(({ path }) => path).join()).not.toContain(SECRET);
-    const { rules } = other;
-    shareSecrets(before.policySet);
-    expect(other.rules).toBe(rules);
     // The file that declares the secret is invalid now. Its domain keeps the previous version, and the secret stays.
     dir.write('deriving.yaml', DERIVING.replace('derive: [', 'derive: ['.repeat(2)));
     dir.write('other.yaml', `${OTHER}  - { key: more, ${LIMIT} }\n`);

@@ -289,8 +289,8 @@ describe('a value', () => {
   });
 
   test.each([
-    ['many', 'plans.define.gold.burst: "burst" is "many"; write a whole number from 0 to 4294967295'],
-    ['1.000', 'plans.define.gold.burst: "burst" is 1.000; write a whole number from 0 to 4294967295'],
+    ['many', 'plans.define.gold.burst: "burst" is "many"; write a whole number from 1 to 4294967295'],
+    ['1.000', 'plans.define.gold.burst: "burst" is 1.000; write a whole number from 1 to 4294967295'],
     ['"9"', 'plans.define.gold.burst: "burst" is the string "9"'],
     ['[9]', 'plans.define.gold.burst: "burst" is a list; write a whole number'],
     ['0', 'plans.define.gold.burst: "max_tokens" is 0'],
@@ -427,6 +427,12 @@ describe('"columns" of "plans"', () => {
     expect(problemsOf(columns(names)).join('\n')).toContain(message);
   });
 
+  test('with an unknown name is one error', () => {
+    expect(problemsOf(columns('plan, brust'))).toEqual([
+      expect.stringContaining('plans.columns[1]: no limit uses the column "brust"; did you mean "burst"?'),
+    ]);
+  });
+
   test('needs a table', () => {
     expect(problemsOf(columns('plan').replace('from: rows.csv, ', '')).join('\n')).toContain(
       '"columns" names columns of a table; add "from", or remove "columns"',
@@ -532,6 +538,15 @@ describe('an invalid policy with plans', () => {
     expect(problemsOf(POLICY.replace(PLANS, plans), undefined, rows).join('\n')).toContain(message);
   });
 
+  test.each(['unit: {}, requests_per_unit: 1', 'unit: { default: day }, requests_per_unit: 1'])(
+    'a value without a name is one error without plans: %s',
+    (limit) => {
+      expect(problemsOf(`domain: d\ndescriptors: [{ key: k, rate_limit: { ${limit} } }]\n`)).toEqual([
+        expect.stringContaining('rate_limit.unit.plan: "plan" is missing; write the name of a value'),
+      ]);
+    },
+  );
+
   test.each([
     ['{ plan: burst, deflt: 1 }', 'unknown key "deflt"'],
     ['{ default: 1 }', '"plan" is missing'],
@@ -614,7 +629,7 @@ describe('a row that is invalid', () => {
     ['tenant,plan\nok,gold\nacme,gld', 'rows.csv:3:6: plan: "gld" is not a plan of "define"'],
     [
       'tenant,burst\nok,1\nacme,-5',
-      'rows.csv:3:6: burst: "burst" is -5; write a whole number from 0 to 4294967295',
+      'rows.csv:3:6: burst: "burst" is -5; write a whole number from 1 to 4294967295',
     ],
     ['tenant,burst\nok,1\nacme,0', 'rows.csv:3:6: burst: "max_tokens" is 0'],
     ['tenant,burst\nok,1\nacme,1000.5', 'rows.csv:3:6: burst: "burst" is 1000.5; write a whole number'],

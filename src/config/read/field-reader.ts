@@ -1,8 +1,7 @@
 import { nearest } from '../../nearest-name.js';
 import type { RemovedKey } from '../../runtime/removed-names.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import { notScalar, readScalar, type ScalarKind, type ScalarValue } from '../read/scalar-kinds.js';
-import { MAX_PROBLEMS, type Position, type ProblemList } from './config-problem.js';
+import { MAX_PROBLEMS, type Position, type ProblemList } from '../yaml/config-problem.js';
 import {
   isNull,
   joinPath,
@@ -10,8 +9,9 @@ import {
   type YamlList,
   type YamlMap,
   type YamlValue,
-} from './yaml-document.js';
-import { MAX_INT64, readPlain } from './yaml-scalar.js';
+} from '../yaml/yaml-document.js';
+import { MAX_INT64, readPlain } from '../yaml/yaml-scalar.js';
+import { notScalar, readScalar, type ScalarKind, type ScalarValue } from './scalar-kinds.js';
 
 /** Matches a key that begins with a space copied from a web page, which looks like indentation. */
 const ODD_SPACE = /^[\u00a0\u2000-\u200b\u3000]/;
@@ -174,11 +174,10 @@ export class FieldReader {
     const value = this.field(key)?.value;
     // Do not repeat the text, which may be a credential.
     if (value?.kind === 'scalar' && value.plain && isAmbiguousNumber(value.text)) {
-      const reason =
-        value.tag === undefined
-          ? 'an unquoted value, which YAML reads as a number; put the value in quotes'
-          : `the tag ${value.tag}, so YAML reads its value as a number; remove the tag, and put the value in quotes`;
-      this.error(key, `"${key}" has ${reason}`);
+      this.error(
+        key,
+        `"${key}" has an unquoted value, which YAML reads as a number; put the value in quotes`,
+      );
     }
     const quotes = value?.kind === 'scalar' && value.plain ? typographicQuotes(value.text) : undefined;
     if (quotes !== undefined) {
