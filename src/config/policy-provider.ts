@@ -9,8 +9,8 @@ import type { ConfigProblem } from './yaml/config-problem.js';
  */
 export const MAX_SHOWN = 20;
 
-/** Reason for a reload: a file system event, the periodic poll, or a request (`start`, `signal`). */
-export type ReloadReason = 'change' | 'poll' | 'start' | 'signal';
+/** Reason for a reload: a change of files or rows, or a request (`start`, `signal`). */
+export type ReloadReason = 'change' | 'start' | 'signal';
 
 /** The source of the policies for decisions: files, a management server, or the main process of this worker. */
 export interface PolicyProvider {

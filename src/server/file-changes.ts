@@ -1,10 +1,9 @@
-import { PolicyWatcher } from '../config/files/policy-watcher.js';
+import { fingerprintSteps } from '../config/files/fingerprint.js';
+import { runInTurns } from '../runtime/turns.js';
 import { loadNamedFile, type NamedFile, readNamedFile } from './settings/named-file.js';
 
-/** Milliseconds to wait after a change, because related files usually change one after the other. */
-const DEBOUNCE_MS = 200;
-/** Polling interval in milliseconds, for file systems that report no changes. */
-const POLL_MS = 5000;
+/** Polling interval in milliseconds. */
+const POLL_MS = 1000;
 
 /** Receives the content of all files, in their order, or the Error of the first file that cannot be read. */
 type Listener = (read: readonly Buffer[] | Error) => void;
@@ -15,10 +14,8 @@ type Listener = (read: readonly Buffer[] | Error) => void;
  */
 export class FileChanges {
   readonly #files: readonly NamedFile[];
-  readonly #watcher: PolicyWatcher;
   #fingerprint = '';
   #listener: Listener | undefined;
-  #debounce: NodeJS.Timeout | undefined;
   #poll: NodeJS.Timeout | undefined;
   /** The latest read. Reads run one after the other. */
   #lastReading: Promise<void> = Promise.resolve();
@@ -27,10 +24,6 @@ export class FileChanges {
 
   constructor(files: readonly NamedFile[]) {
     this.#files = files;
-    this.#watcher = new PolicyWatcher(
-      files.map(({ path }) => path),
-      () => this.#onChange(),
-    );
   }
 
   /** Reads all files synchronously, as a start does. Throws an Error that names the variable and the file. */
@@ -62,27 +55,23 @@ export class FileChanges {
 
   close(): void {
     clearInterval(this.#poll);
-    clearTimeout(this.#debounce);
     this.#listener = undefined;
-    this.#watcher.close();
+  }
+
+  /** Returns a text that changes whenever one of the files does. */
+  #currentFingerprint(): Promise<string> {
+    const paths = this.#files.map(({ path }) => path);
+    return runInTurns(fingerprintSteps(paths, []));
   }
 
   async #compare(): Promise<void> {
-    await this.#watcher.arm([]);
-    if ((await this.#watcher.fingerprint([])) !== this.#fingerprint) void this.refresh();
-  }
-
-  #onChange(): void {
-    if (this.#listener === undefined) return;
-    clearTimeout(this.#debounce);
-    this.#debounce = setTimeout(() => void this.refresh(), DEBOUNCE_MS).unref();
+    if ((await this.#currentFingerprint()) !== this.#fingerprint) void this.refresh();
   }
 
   async #readAndNotify(): Promise<void> {
     if (this.#listener === undefined) return;
-    // Arm the watchers and take the fingerprint first, so that a change during the read is noticed afterwards.
-    await this.#watcher.arm([]);
-    this.#fingerprint = await this.#watcher.fingerprint([]);
+    // Take the fingerprint first, so that a change during the read is noticed afterwards.
+    this.#fingerprint = await this.#currentFingerprint();
     const contents: Buffer[] = [];
     for (const read of await Promise.allSettled(this.#files.map(loadNamedFile))) {
       // Report the first error in the order of the files, whichever occurs first, so that the message stays the same.

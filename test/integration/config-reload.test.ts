@@ -21,11 +21,8 @@ import { type PolicyLoader, ThreadPolicyLoader } from '../../src/config/threads/
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 
-/** Each way to watch files must detect each way to change them, with real files, events and timers. */
-const WAYS: readonly (readonly [string, FilePolicyProviderOptions])[] = [
-  ['file system events alone', { watch: true, pollMs: 3_600_000, debounceMs: 5 }],
-  ['polling alone', { watch: false, pollMs: 10 }],
-];
+/** Polling must detect each way to change files, with real files and timers. */
+const POLLING: FilePolicyProviderOptions = { pollMs: 10 };
 
 let dir: TempDir;
 let provider: FilePolicyProvider;
@@ -46,7 +43,7 @@ const plainLoader = (places: readonly PolicyPlace[]): PolicyLoader => ({
 
 async function follow(
   places: readonly PolicyPlace[],
-  options: FilePolicyProviderOptions,
+  options = POLLING,
   loader = plainLoader(places),
 ): Promise<void> {
   provider = new FilePolicyProvider(places, await loader.load(), loader, options);
@@ -79,10 +76,10 @@ function swapLink(target: string, link: string): void {
   renameSync(`${link}.tmp`, link);
 }
 
-describe.each(WAYS)('%s', (_name, options) => {
+describe('polling', () => {
   test('loads an edit in place', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
-    await follow([file], options);
+    await follow([file]);
     for (const name of ['b', 'c', 'd']) {
       writeFileSync(file, `domain: ${name}\n`);
       await untilDomains(name);
@@ -91,7 +88,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('loads repeated renames over the file', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
-    await follow([file], options);
+    await follow([file]);
     for (const name of ['b', 'c', 'd']) {
       renameSync(dir.write('a.yaml.tmp', `domain: ${name}\n`), file);
       await untilDomains(name);
@@ -109,7 +106,7 @@ describe.each(WAYS)('%s', (_name, options) => {
       };
       publish('v1');
       symlinkSync('..data/policy.yaml', dir.join('policy.yaml'));
-      await follow([dir.join(name)], options);
+      await follow([dir.join(name)]);
       let previous = 'v1';
       for (const version of ['v2', 'v3', 'v4']) {
         publish(version, previous);
@@ -121,7 +118,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('loads added and removed files', async () => {
     dir.write('a.yaml', 'domain: a\n');
-    await follow([dir.path], options);
+    await follow([dir.path]);
     dir.write('b.yaml', 'domain: b\n');
     await untilDomains('a,b');
     rmSync(dir.join('a.yaml'));
@@ -130,7 +127,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('loads a directory that is renamed and replaced, twice', async () => {
     dir.write('policies/a.yaml', 'domain: a\n');
-    await follow([dir.join('policies')], options);
+    await follow([dir.join('policies')]);
     for (const name of ['b', 'c']) {
       dir.write(`${name}/a.yaml`, `domain: ${name}\n`);
       renameSync(dir.join('policies'), dir.join(`old-${name}`));
@@ -150,7 +147,7 @@ describe.each(WAYS)('%s', (_name, options) => {
       'policies/a.yaml',
       'domain: a\nderive: [{ entry: t, from: [k], sha256_file: ../secret/keys.yaml }]\n',
     );
-    await follow([file], options);
+    await follow([file]);
     const loaded = new Promise<void>((resolve) => provider.onOutcome(() => resolve()));
     renameSync(dir.write('secret/new', `${digest}: globex\n`), table);
     await loaded;
@@ -164,14 +161,14 @@ describe.each(WAYS)('%s', (_name, options) => {
   test('loads the last edit of a burst', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
     // Files change while a load runs in its thread.
-    await follow([file], options, new ThreadPolicyLoader([file]));
+    await follow([file], POLLING, new ThreadPolicyLoader([file]));
     for (let i = 0; i <= 200; i++) writeFileSync(file, `domain: d${i}\n`);
     await untilDomains('d200');
   });
 
   test('recovers from an invalid edit with a valid one', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
-    await follow([file], options);
+    await follow([file]);
     const failed = untilFailed();
     renameSync(dir.write('bad', 'domain: ""\n'), file);
     expect((await failed).errors).toMatchObject([{ line: 1 }]);
@@ -183,7 +180,7 @@ describe.each(WAYS)('%s', (_name, options) => {
   test('loads valid files next to an invalid file, whose domain stays', async () => {
     dir.write('a.yaml', 'domain: a\n');
     dir.write('b.yaml', 'domain: b\n');
-    await follow([dir.path], options);
+    await follow([dir.path]);
     const before = provider.current()?.domains.get('a');
     const failed = untilFailed();
     writeFileSync(dir.join('a.yaml'), 'domain: a\nphase: never\n');
@@ -201,7 +198,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('loads a file that is removed and restored', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
-    await follow([file], options);
+    await follow([file]);
     const failed = untilFailed();
     rmSync(file);
     expect((await failed).errors[0]?.message).toMatch(/does not exist/);
@@ -213,7 +210,7 @@ describe.each(WAYS)('%s', (_name, options) => {
   test('clears the error of a file once it is completely written', async () => {
     const rule = '  - { key: k, rate_limit: { unit: day, requests_per_unit: 1 } }\n';
     const file = dir.write('a.yaml', `domain: a\ndescriptors:\n${rule}`);
-    await follow([file], options);
+    await follow([file]);
     const failed = untilFailed();
     writeFileSync(file, 'domain: grown\ndescriptors: [\n');
     await failed;
@@ -225,7 +222,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('loads a directory that is removed and recreated at once, possibly with the same inode', async () => {
     mkdirSync(dir.join('policies'));
-    await follow([dir.join('policies')], options);
+    await follow([dir.join('policies')]);
     await provider.idle();
     rmdirSync(dir.join('policies'));
     dir.write('policies/b.yaml', 'domain: b\n');
@@ -236,7 +233,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('loads a directory that disappears together with its parent, and returns', async () => {
     dir.write('etc/policies/a.yaml', 'domain: a\n');
-    await follow([dir.join('etc/policies')], options);
+    await follow([dir.join('etc/policies')]);
     const failed = untilFailed();
     rmSync(dir.join('etc'), { recursive: true });
     await failed;
@@ -248,12 +245,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 });
 
 // In the reference, RUNTIME_WATCH_ROOT selects which of these changes it detects. weir always detects all.
-describe.each([
-  ['RUNTIME_WATCH_ROOT=true', 'events', true],
-  ['RUNTIME_WATCH_ROOT=false', 'events', false],
-  ['RUNTIME_WATCH_ROOT=true', 'polling', true],
-] as const)('the layout of RUNTIME_ROOT, %s, by %s', (_setting, way, beside) => {
-  const options = WAYS[way === 'events' ? 0 : 1]?.[1] ?? {};
+describe.each([true, false])('the layout of RUNTIME_ROOT, RUNTIME_WATCH_ROOT=%s', (beside) => {
   const layout = (): RuntimeLayout => ({
     directory: dir.join('current/sub/config'),
     setting: 'RUNTIME_ROOT',
@@ -267,7 +259,7 @@ describe.each([
       swapLink(`releases/${name}`, dir.join('current'));
     };
     release('v1');
-    await follow([layout()], options);
+    await follow([layout()]);
     for (const name of ['v2', 'v3']) {
       release(name);
       await untilDomains(name);
@@ -280,7 +272,7 @@ describe.each([
   test('survives a root that leads nowhere for a while', async () => {
     dir.write('v1/sub/config/policy', 'domain: v1\n');
     swapLink('v1', dir.join('current'));
-    await follow([layout()], options);
+    await follow([layout()]);
     const failed = untilFailed();
     swapLink('v2', dir.join('current'));
     await failed;
@@ -298,7 +290,7 @@ describe.each([
     };
     publish('v1');
     symlinkSync('..data/a.yaml', dir.join('current/sub/config/a.yaml'));
-    await follow([layout()], options);
+    await follow([layout()]);
     expect(domains()).toBe('v1');
     for (const [version, previous] of [
       ['v2', 'v1'],
@@ -311,7 +303,7 @@ describe.each([
 
   test('loads files that are edited, added, made readable and removed, also in subdirectories', async () => {
     dir.write('current/sub/config/a', 'domain: a\n');
-    await follow([layout()], options);
+    await follow([layout()]);
     writeFileSync(dir.join('current/sub/config/a'), 'domain: a2\n');
     await untilDomains('a2');
     dir.write('current/sub/config/team/deep/b.conf', 'domain: b\n');
@@ -326,7 +318,7 @@ describe.each([
 
   test('loads a directory that is renamed and replaced by another one with the same name', async () => {
     dir.write('current/sub/config/a', 'domain: a\n');
-    await follow([layout()], options);
+    await follow([layout()]);
     for (const name of ['b', 'c']) {
       dir.write(`new-${name}/a`, `domain: ${name}\n`);
       renameSync(dir.join('current/sub/config'), dir.join(`old-${name}`));
@@ -341,7 +333,7 @@ describe.each([
     if (!beside) return;
     dir.write('root/config.yaml', 'domain: a\n');
     const place = { directory: dir.join('root/config'), setting: '', beside: true, ignoreDotFiles: true };
-    await follow([place], options);
+    await follow([place]);
     writeFileSync(dir.join('root/config.yaml'), 'domain: b\n');
     await untilDomains('b');
     dir.write('root/config.d/c.yaml', 'domain: c\n');
@@ -365,5 +357,5 @@ test('a provider that runs does not keep the process alive', async () => {
   `;
   const ended = await runToEnd(process.execPath, ['-e', script]);
   expect(ended).toMatchObject({ code: 0, stdout: 'a\nleft by itself\n' });
-  await follow([dir.path], {});
+  await follow([dir.path]);
 });

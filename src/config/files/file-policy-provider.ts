@@ -1,14 +1,15 @@
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
+import { runInTurns } from '../../runtime/turns.js';
 import { type LoadingPolicyProvider, MAX_SHOWN, type ReloadReason } from '../policy-provider.js';
 import { type NewSecret, newSecrets } from '../read/secret-keys.js';
 import type { PlanSources } from '../sources/plan-sources.js';
 import type { PolicyLoader } from '../threads/policy-loader.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
+import { fingerprintSteps } from './fingerprint.js';
 import { isWithoutValidDomain, type LoadedPolicies } from './load-policies.js';
 import { type PolicyPlace, pathOfPlace } from './policy-paths.js';
-import { PolicyWatcher } from './policy-watcher.js';
 
 /** The result of a reload. */
 export interface ReloadOutcome {
@@ -36,19 +37,15 @@ export interface Timers {
 }
 
 export interface FilePolicyProviderOptions {
-  /**
-   * Time between comparisons of the files' times, in milliseconds, for file systems without change events. Default
-   * 5000.
-   */
+  /** Time between two comparisons of the files' times, in milliseconds. Default 1000. */
   readonly pollMs?: number;
-  /** Time to wait after a change for related changes, in milliseconds. Default 100. */
-  readonly debounceMs?: number;
-  /** Whether to listen to file system events. Default true. */
-  readonly watch?: boolean;
   readonly timers?: Timers;
   /** Reads the tables in Redis. The provider chooses the addresses, and closes it. */
   readonly sources?: PlanSources;
 }
+
+/** A comparison of many files takes at most this part of the time. */
+const MAX_POLLING = 1 / 20;
 
 /** Timers that do not keep the process running. */
 const unrefTimers: Timers = {
@@ -65,10 +62,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private readonly places: readonly PolicyPlace[];
   private readonly loader: PolicyLoader;
   private readonly pollMs: number;
-  private readonly debounceMs: number;
   private readonly timers: Timers;
-  private readonly watcher: PolicyWatcher;
-  private readonly watching: boolean;
   readonly sources: PlanSources | undefined;
   private readonly ended = new Signal<ReloadOutcome>();
   private readonly reloaded = new Signal<boolean>();
@@ -88,7 +82,6 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   /** Failure of the latest reload, or '' if it succeeded. */
   private failure = '';
   private pollTimer: unknown;
-  private debounceTimer: unknown;
   private running = false;
   private stopped = false;
   /** The reason of the next load, if one was requested, and its waiting callers. */
@@ -111,18 +104,15 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.hasLoaded = !isWithoutValidDomain(initial);
     this.loader = loader;
     this.failure = failureOf(initial);
-    this.pollMs = options.pollMs ?? 5000;
-    this.debounceMs = options.debounceMs ?? 100;
-    this.watching = options.watch ?? true;
+    this.pollMs = options.pollMs ?? 1000;
     this.timers = options.timers ?? unrefTimers;
     this.sources = options.sources;
     if (this.sources !== undefined) {
       this.sources.onChange = () => {
         // A load looks for new rows at its end.
-        if (!this.loading) this.changed();
+        if (!this.loading) this.rowsChanged();
       };
     }
-    this.watcher = new PolicyWatcher(places, () => this.changed());
   }
 
   current(): PolicySet | undefined {
@@ -167,9 +157,6 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.running = false;
     this.stopped = true;
     this.timers.clear(this.pollTimer);
-    this.timers.clear(this.debounceTimer);
-    this.debounceTimer = undefined;
-    this.watcher.close();
     this.sources?.close();
     this.loader.close();
   }
@@ -194,20 +181,16 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private async load(reason: ReloadReason): Promise<ReloadOutcome> {
     const before = this.loaded;
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
-    // Watch first, so that a change during the load is noticed afterwards.
-    await this.arm();
     const load = (): Promise<LoadedPolicies> =>
       this.loader.load(before).catch((error: unknown) => this.unfinishedLoad(error));
     const loaded = await (this.sources?.loadWithRows(load) ?? load());
     // After `close`, the result is not used.
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
-    const sameFiles = before.files.join('\n') === loaded.files.join('\n');
     this.fingerprint = loaded.fingerprint;
     const isNew = loaded.policySet.version !== before.policySet.version;
     const secrets = isNew ? newSecrets(before.policySet, loaded.policySet) : [];
     const outcome = this.putInEffect(reason, loaded, isNew, secrets);
-    if (!sameFiles) await this.arm();
-    if (this.sources?.hasNewRows === true) this.changed();
+    if (this.sources?.hasNewRows === true) this.rowsChanged();
     return outcome;
   }
 
@@ -254,33 +237,25 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     return { kind, reason, policySet, newSecrets: secrets, errors, warnings, domains };
   }
 
-  private async arm(): Promise<void> {
-    if (this.running && this.watching) await this.watcher.arm(this.loaded.files);
+  private rowsChanged(): void {
+    if (this.running) void this.reload('change');
   }
 
-  private changed(): void {
-    if (!this.running || this.debounceTimer !== undefined) return;
-    this.debounceTimer = this.timers.set(() => {
-      this.debounceTimer = undefined;
-      if (this.running) void this.reload('change');
-    }, this.debounceMs);
-  }
-
-  private schedulePoll(): void {
-    this.pollTimer = this.timers.set(() => this.track(this.poll()), this.pollMs);
+  private schedulePoll(minMs = 0): void {
+    this.pollTimer = this.timers.set(() => this.track(this.poll()), Math.max(this.pollMs, minMs));
   }
 
   private async poll(): Promise<void> {
-    await this.compare('poll');
-    if (this.running) this.schedulePoll();
+    const startMs = performance.now();
+    await this.compare('change');
+    if (this.running) this.schedulePoll((performance.now() - startMs) / MAX_POLLING);
   }
 
   /** Loads the files if they, or rows in Redis, differ from those that were read last. */
   private async compare(reason: ReloadReason): Promise<void> {
     // The running load reads the current files.
     if (this.loading) return;
-    await this.arm();
-    const fingerprint = await this.watcher.fingerprint(this.loaded.files);
+    const fingerprint = await runInTurns(fingerprintSteps(this.places, this.loaded.files));
     const isNew = fingerprint !== this.fingerprint || this.sources?.hasNewRows === true;
     if (this.running && !this.loading && isNew) await this.reload(reason);
   }

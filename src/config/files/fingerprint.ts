@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { expandPaths, type PolicyPlace, pathOfPlace } from './policy-paths.js';
 
 /** Number of files after which the event loop gets a turn. Each file takes a few system calls. */
-export const FILES_PER_TURN = 64;
+const FILES_PER_TURN = 64;
 
 /**
  * Returns a string that changes whenever a file or directory of a configuration is replaced, written to, added or

@@ -162,8 +162,6 @@ function listingMessage(place: PolicyPlace, error: unknown): string {
 export interface WalkedLayout {
   /** In the order of names, directory by directory. */
   readonly files: readonly string[];
-  /** Directories that were read, with `directory` first. */
-  readonly directories: readonly string[];
   /** Subdirectories that cannot be read. Their siblings are still included. */
   readonly errors: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
@@ -177,7 +175,7 @@ export function* walkLayout(
   layout: RuntimeLayout,
   mostEntries = MAX_LAYOUT_ENTRIES,
 ): Generator<void, WalkedLayout> {
-  const walk: Walk = { files: [], directories: [], errors: [], warnings: [], entries: 0, mostEntries };
+  const walk: Walk = { files: [], errors: [], warnings: [], entries: 0, mostEntries };
   const { directory } = layout;
   const parent = dirname(directory);
   const beside = siblingEntries(layout);
@@ -195,7 +193,6 @@ export function* walkLayout(
 
 interface Walk {
   readonly files: string[];
-  readonly directories: string[];
   readonly errors: ConfigProblem[];
   readonly warnings: ConfigProblem[];
   /** Number of entries visited so far, and the maximum. */
@@ -205,7 +202,6 @@ interface Walk {
 
 function* walkDirectory(directory: string, layout: RuntimeLayout, walk: Walk): Generator<void, void> {
   const entries = readdirSync(directory, { withFileTypes: true });
-  walk.directories.push(directory);
   for (const entry of sorted(entries)) yield* addEntry(directory, entry, layout, walk);
 }
 

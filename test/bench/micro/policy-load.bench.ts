@@ -139,7 +139,7 @@ const reload = async (
   path: string,
 ): Promise<readonly Measurement[]> => {
   const loader = new ThreadPolicyLoader([path]);
-  const provider = new FilePolicyProvider([path], await loader.load(), loader, { watch: false });
+  const provider = new FilePolicyProvider([path], await loader.load(), loader);
   const deciding = new DecisionLoop(provider);
   await new Promise((resolve) => setTimeout(resolve, 500));
   deciding.takeLongest();

@@ -44,7 +44,7 @@ function provide(firstAnswersMs: number): FilePolicyProvider {
   const load = async (previous?: LoadedPolicies): Promise<LoadedPolicies> =>
     loadPolicies(places, { rows: sources.rows() }, previous);
   const initial = loadPolicies(places);
-  provider = new FilePolicyProvider(places, initial, { load, close: () => {} }, { sources, debounceMs: 1 });
+  provider = new FilePolicyProvider(places, initial, { load, close: () => {} }, { sources });
   provider.onOutcome((outcome) => outcomes.push(outcome));
   return provider;
 }

@@ -43,11 +43,10 @@ class PlainLoader implements PolicyLoader {
 
 let loader: PlainLoader;
 
-/** Creates a provider that only polls, and only when the test calls `poll`. */
+/** Creates a provider that polls only when the test calls `poll`. */
 function provide(...paths: string[]): FilePolicyProvider {
   loader = new PlainLoader(paths);
-  const options = { watch: false, pollMs: POLL, timers };
-  const made = new FilePolicyProvider(paths, loadPolicies(paths), loader, options);
+  const made = new FilePolicyProvider(paths, loadPolicies(paths), loader, { pollMs: POLL, timers });
   made.onOutcome((outcome) => outcomes.push(outcome));
   provider = made;
   return made;
@@ -85,7 +84,7 @@ test('an invalid file keeps the previous policy, and all errors are reported onc
   await poll();
   utimesSync(file, 1, 1);
   await poll();
-  expect(kinds()).toEqual(['poll failed']);
+  expect(kinds()).toEqual(['change failed']);
   expect(outcomes[0]?.errors).toHaveLength(2);
   expect(domainsOf(provided)).toEqual(['a']);
   // A new attempt is reported, even if it has the same errors.
@@ -95,7 +94,7 @@ test('an invalid file keeps the previous policy, and all errors are reported onc
   // A new error is reported, too.
   dir.write('a.yaml', 'domain: [\n');
   await poll();
-  expect(kinds()).toEqual(['poll failed', 'poll failed', 'poll failed']);
+  expect(kinds()).toEqual(['change failed', 'change failed', 'change failed']);
 });
 
 test('the end of a failure is reported, even if the previous content is restored', async () => {
@@ -107,7 +106,7 @@ test('the end of a failure is reported, even if the previous content is restored
   await poll();
   dir.write('a.yaml', 'domain: a\n');
   await poll();
-  expect(kinds()).toEqual(['poll failed', 'poll unchanged']);
+  expect(kinds()).toEqual(['change failed', 'change unchanged']);
   expect(provided.current()).toBe(before);
 });
 
@@ -120,7 +119,7 @@ test('loads never overlap, and several requests during a load cause one more loa
     open = resolve;
   });
   const first = provided.reload('change');
-  const waiting = [provided.reload('signal'), provided.reload('change'), provided.reload('poll')];
+  const waiting = [provided.reload('signal'), provided.reload('change'), provided.reload('change')];
   dir.write('a.yaml', 'domain: b\n');
   open();
   expect((await first).kind).toBe('loaded');
@@ -139,7 +138,7 @@ test('a load that cannot start fails, keeps the state and is repeated', async ()
   loader.gate = Promise.reject(new Error('no thread'));
   dir.write('b.yaml', 'domain: b\n');
   await poll();
-  expect(kinds()).toEqual(['poll failed']);
+  expect(kinds()).toEqual(['change failed']);
   expect(outcomes[0]?.errors).toMatchObject([
     { file: dir.path, message: expect.stringMatching(/^the policies could not be loaded: no thread; /) },
   ]);
@@ -198,10 +197,10 @@ test('after a start with a failure, the end of the failure is reported', async (
   expect(kinds()).toEqual([]);
   dir.write('a.yaml', 'domain: a\n');
   await poll();
-  expect(kinds()).toEqual(['poll loaded']);
+  expect(kinds()).toEqual(['change loaded']);
 });
 
-test('a key table elsewhere is watched as soon as a policy names it', async () => {
+test('a key table elsewhere is followed as soon as a policy names it', async () => {
   const digest = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae';
   const derive = 'derive: [{ entry: t, from: [k], sha256_file: ../secret/keys.yaml }]';
   const file = dir.write('policies/a.yaml', 'domain: a\n');
@@ -225,7 +224,7 @@ test('a key table elsewhere is watched as soon as a policy names it', async () =
   dir.write('secret/keys.yaml', `${digest}: initech\n`);
   await poll();
   expect(tenant()).toBe('initech');
-  expect(kinds()).toEqual(['poll loaded', 'poll loaded', 'poll failed', 'poll loaded']);
+  expect(kinds()).toEqual(['change loaded', 'change loaded', 'change failed', 'change loaded']);
 });
 
 test('stop leaves no timer, and a second start adds none', async () => {

@@ -8,7 +8,6 @@ import {
   type RuntimeLayout,
   walkLayout,
 } from '../../../../src/config/files/policy-paths.js';
-import { WatchPlan } from '../../../../src/config/files/watch-plan.js';
 import { type ConfigProblem, formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { runToCompletion } from '../../../../src/runtime/turns.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
@@ -198,7 +197,6 @@ test('listing many files pauses repeatedly, so that decisions can run in between
   for (const place of [layout(), dir.join('root/config')]) {
     expect([...expandPaths([place], [])].length).toBeGreaterThanOrEqual(4);
   }
-  expect([...new WatchPlan().addPlace(layout())].length).toBeGreaterThanOrEqual(4);
 });
 
 test('a layout with too many entries is not listed completely', () => {
