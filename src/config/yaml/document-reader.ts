@@ -16,11 +16,12 @@ import {
 import { type Position, type ProblemList, WHOLE_FILE } from './config-problem.js';
 import { type FindOpening, syntaxProblem, TEMPLATE } from './syntax-problem.js';
 import { MAX_ALIAS_VALUES, MAX_YAML_DEPTH } from './yaml-bounds.js';
-import { readTagged } from './yaml-tags.js';
 import { joinPath, type ShowKey, type YamlField, type YamlScalar, type YamlValue } from './yaml-value.js';
 
 /** Maximum number of syntax errors reported per document, because one missing quote can cause hundreds. */
 const MAX_SYNTAX_ERRORS = 20;
+const TAGGED =
+  'a value can have no YAML tag except !!str; remove the tag, and put the value in quotes if it is a text';
 const TOO_DEEP = `the file is nested more than ${MAX_YAML_DEPTH} levels deep; flatten the file`;
 
 export interface YamlOptions {
@@ -170,14 +171,8 @@ export class DocumentReader {
     const text = node.source ?? String(node.value ?? '');
     const isPlain = node.type === 'PLAIN';
     if (node.tag === undefined) return { kind: 'scalar', text, plain: isPlain, at };
-    const tagged = readTagged(node.tag, text, isPlain);
-    if ('tagMismatch' in tagged) {
-      this.refuse(at, path, tagged.tagMismatch);
-      return { kind: 'scalar', text, plain: false, at };
-    }
-    const { warning, ...said } = tagged;
-    if (warning !== undefined && this.isNew(at)) this.problems.warn(at, path, warning);
-    return { kind: 'scalar', ...said, at };
+    if (node.tag !== '!' && node.tag !== 'tag:yaml.org,2002:str') this.refuse(at, path, TAGGED);
+    return { kind: 'scalar', text, plain: false, at };
   }
 
   private convertAlias(

@@ -14,8 +14,6 @@ export interface YamlScalar {
   readonly text: string;
   /** Whether the scalar is unquoted, and may be read as a number, a boolean or null. */
   readonly plain: boolean;
-  /** `!!int`, `!!float`, `!!bool` or `!!null`, if written explicitly. */
-  readonly tag?: string;
   readonly at: Position;
 }
 

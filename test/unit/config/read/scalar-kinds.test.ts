@@ -62,8 +62,3 @@ test('the value of an octal number has a warning', () => {
     warning: expect.stringMatching(/^YAML reads "010" as an octal number, which is 8 in decimal/),
   });
 });
-
-test('a number with the tag !!float is not a whole number, as in envoyproxy/ratelimit', () => {
-  const tagged = { text: '5.0', plain: true, tag: '!!float' };
-  expect(readScalar(COUNT, tagged, 'n').problem).toBe('"n" is 5.0; write a whole number from 1 to 5000');
-});
