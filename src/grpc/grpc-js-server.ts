@@ -70,7 +70,8 @@ export class GrpcJsServer implements GrpcServer {
       try {
         const info = this.#infoOf(call);
         const response = await handler(call.request, info);
-        if (call.cancelled) info.onReset?.();
+        if (call.cancelled) info.resetListener?.onReset();
+        else info.resetListener?.onForgotten();
         // grpc-js writes only a Buffer.
         callback(null, Buffer.from(response.buffer, response.byteOffset, response.length));
       } catch (error) {
@@ -137,7 +138,7 @@ export class GrpcJsServer implements GrpcServer {
     return {
       deadlineMicros: this.#options.monotonicMicros() + leftMicros,
       cancelled: () => call.cancelled,
-      onReset: undefined,
+      resetListener: undefined,
       connection: this.#connections.get(peer) ?? this,
       peer: colon < 0 ? peer : formatHostPort(peer.slice(0, colon), Number(peer.slice(colon + 1))),
       requestId: values('x-request-id')[0],

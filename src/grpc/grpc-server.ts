@@ -1,6 +1,7 @@
 import type { ListenAddress } from '../h2/serving/listen.js';
 import { formatHostPort } from '../h2/serving/peer-name.js';
 import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
+import type { ResetListener } from '../runtime/reset-listener.js';
 import type { AuxiliaryMethod } from './auxiliary-method.js';
 
 export { GrpcError, STATUS, type StatusCode, toGrpcError } from './grpc-error.js';
@@ -16,11 +17,11 @@ export interface CallInfo {
   /** Returns whether the caller has canceled the call. Asynchronous handlers may then stop early. */
   cancelled(): boolean;
   /**
-   * Called at most once, if the caller cancels the call before it gets the response. A handler may set it at any time
-   * before it returns the response, or resolves with it. On the fast stack, each connection remembers its latest calls,
-   * so this also works if the response was already sent. On the plain stack, it works only until the response is sent.
+   * Learns whether the caller cancels the call before it gets the response. A handler may set it at any time before it
+   * returns the response, or resolves with it. On the fast stack, each connection remembers its latest calls, so this
+   * also works if the response was already sent. On the plain stack, it works only until the response is sent.
    */
-  onReset: (() => void) | undefined;
+  resetListener: ResetListener | undefined;
   /** Identifies the connection of the call: the same object for all calls of a connection. */
   readonly connection: object;
   /** The caller's address as `host:port`, for logs. */

@@ -1,3 +1,4 @@
+import type { ResetListener } from '../runtime/reset-listener.js';
 import type { RequestTrace } from './record/request-trace.js';
 
 /** The properties of a caller that affect a decision. */
@@ -13,11 +14,11 @@ export interface Caller {
   /** Trace that the request belongs to; absent if traces are off. */
   readonly trace?: RequestTrace | undefined;
   /**
-   * Releases the holds of the request. The service sets it before it answers if the answer contains a token. The
-   * transport calls it at most once, if the caller resets the call before or after the answer was sent. It must not
-   * throw. Requests over HTTP, which the primary process may forward to a worker, are never reset: their holds expire.
+   * Releases the holds of the request if the caller resets the call before or after the answer was sent. The service
+   * sets it before it answers if the answer contains a token. Requests over HTTP, which the primary process may forward
+   * to a worker, are never reset: their holds expire.
    */
-  onReset?: (() => void) | undefined;
+  resetListener?: ResetListener | undefined;
 }
 
 /** An unknown caller without a deadline. All requests of such callers share this object. */
@@ -25,23 +26,23 @@ export const CALLER_WITHOUT_DEADLINE: Caller = {
   deadlineMicros: Number.POSITIVE_INFINITY,
   cancelled: () => false,
   connection: undefined,
-  get onReset(): undefined {
+  get resetListener(): undefined {
     return undefined;
   },
-  set onReset(_release: (() => void) | undefined) {},
+  set resetListener(_listener: ResetListener | undefined) {},
 };
 
-/** A caller with other properties than the transport's caller, which still gets {@link Caller.onReset}. */
+/** A caller with other properties than the transport's caller, which still gets {@link Caller.resetListener}. */
 export class ForwardingCaller implements Caller {
   readonly deadlineMicros: number;
   readonly connection: unknown;
   readonly requestName: string | undefined;
   readonly trace: RequestTrace | undefined;
-  readonly #original: Pick<Caller, 'cancelled' | 'onReset'>;
+  readonly #original: Pick<Caller, 'cancelled' | 'resetListener'>;
 
   /** Copies `properties`, and forwards the rest to `original`. */
   constructor(
-    original: Pick<Caller, 'cancelled' | 'onReset'>,
+    original: Pick<Caller, 'cancelled' | 'resetListener'>,
     properties: Pick<Caller, 'deadlineMicros' | 'connection' | 'requestName' | 'trace'>,
   ) {
     this.#original = original;
@@ -55,12 +56,12 @@ export class ForwardingCaller implements Caller {
     return this.#original.cancelled();
   }
 
-  get onReset(): (() => void) | undefined {
-    return this.#original.onReset;
+  get resetListener(): ResetListener | undefined {
+    return this.#original.resetListener;
   }
 
-  set onReset(release: (() => void) | undefined) {
-    this.#original.onReset = release;
+  set resetListener(listener: ResetListener | undefined) {
+    this.#original.resetListener = listener;
   }
 }
 

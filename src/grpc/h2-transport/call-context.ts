@@ -1,9 +1,10 @@
 import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
 import { expectState } from '../../invariant.js';
+import type { ResetListener } from '../../runtime/reset-listener.js';
 import type { TimerSource } from '../../runtime/timer-source.js';
 import { OpenStreams } from '../auxiliary-method.js';
 import { GrpcError, type GrpcServerOptions, STATUS, toGrpcError } from '../grpc-server.js';
-import { AnsweredCalls } from './answered-calls.js';
+import { type AnsweredCall, AnsweredCalls } from './answered-calls.js';
 import { AuxiliaryCallScheduler } from './auxiliary-call-scheduler.js';
 import { DeadlineQueue } from './deadline-queue.js';
 import { Inflater } from './inflater.js';
@@ -36,7 +37,7 @@ export class CallContext {
   onIdle: (() => void) | undefined;
   readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();
   readonly #auxiliaryCalls = new WeakMap<ServerConnection, number>();
-  /** Only of connections that had a call with {@link CallInfo.onReset}. */
+  /** Only of connections that had a call with {@link CallInfo.resetListener}. */
   readonly #answeredCalls = new WeakMap<ServerConnection, AnsweredCalls>();
   #running = 0;
 
@@ -78,15 +79,17 @@ export class CallContext {
     return budget;
   }
 
-  /** Remembers the call of `stream`, whose response is sent next. `onReset` is called if the caller resets the call. */
-  rememberAnswered(stream: ServerStream, onReset: () => void): void {
+  /** Remembers the call of `stream`, whose response is sent next. */
+  rememberAnswered(stream: ServerStream, listener: ResetListener): AnsweredCall {
     const { connection, id } = stream;
     let answered = this.#answeredCalls.get(connection);
     if (answered === undefined) {
       answered = new AnsweredCalls();
       this.#answeredCalls.set(connection, answered);
     }
-    stream.state = answered.add(id, onReset);
+    const call = answered.add(id, listener);
+    stream.state = call;
+    return call;
   }
 
   /** The caller has reset a call whose response was sent. */

@@ -3,7 +3,7 @@ import type { ServerStream } from '../../h2/request-handler.js';
 /**
  * Handles the events of a stream after its head was read, stored as {@link ServerStream.state}: the methods of
  * RequestHandler for one kind of call in one state. Its `onReset` is {@link onStreamReset}, because a call also has
- * CallInfo.onReset.
+ * CallInfo.resetListener.
  */
 export interface CallState {
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void;

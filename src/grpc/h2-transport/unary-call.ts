@@ -1,5 +1,6 @@
 import type { ServerStream } from '../../h2/request-handler.js';
 import { freeBuffer } from '../../runtime/free-buffer.js';
+import type { ResetListener } from '../../runtime/reset-listener.js';
 import { type CallInfo, GrpcError, STATUS, type UnaryHandler } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
@@ -110,7 +111,7 @@ export class UnaryTarget implements CallTarget, CallState {
 class UnaryCall implements CallInfo, CallState, Expiring {
   dueAt = 0;
   heapIndex = -1;
-  onReset: (() => void) | undefined = undefined;
+  resetListener: ResetListener | undefined = undefined;
   readonly #stream: ServerStream;
   readonly #target: UnaryTarget;
   /** NaN until it is first read. */
@@ -279,7 +280,7 @@ class UnaryCall implements CallInfo, CallState, Expiring {
     result.then(
       (message) => {
         if (!this.#ended) this.#succeed(message);
-        else this.onReset?.();
+        else this.resetListener?.onReset();
       },
       (error: unknown) => {
         const grpcError = context.toGrpcError(error);
@@ -290,13 +291,15 @@ class UnaryCall implements CallInfo, CallState, Expiring {
 
   #succeed(message: Uint8Array): void {
     this.#finish();
-    if (this.onReset !== undefined) this.#remember(this.onReset);
-    this.#target.sendMessage(this.#stream, message);
+    if (this.resetListener !== undefined) this.#sendAndRemember(message, this.resetListener);
+    else this.#target.sendMessage(this.#stream, message);
   }
 
-  /** Separate from {@link #succeed}, which stays short for calls without `onReset`. */
-  #remember(onReset: () => void): void {
-    this.#target.context.rememberAnswered(this.#stream, onReset);
+  /** Separate from {@link #succeed}, which stays short for calls without a listener. */
+  #sendAndRemember(message: Uint8Array, listener: ResetListener): void {
+    const call = this.#target.context.rememberAnswered(this.#stream, listener);
+    this.#target.sendMessage(this.#stream, message);
+    call.isBlocked = this.#stream.queuedBytes > 0;
   }
 
   #fail(error: GrpcError): void {

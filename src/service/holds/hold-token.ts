@@ -168,20 +168,36 @@ function decodeHold(text: string, isOfFirstEdition: boolean): TokenHold | undefi
   const key = keyIn(text.slice(nameAt), (flags & ENCODED_FLAG) !== 0);
   const parts = key === undefined ? undefined : divideKey(key);
   if (key === undefined || parts === undefined) return undefined;
+  const { tagLength, suffix } = parts;
   const isLocal = (flags & LOCAL_FLAG) !== 0;
-  const cost = costMicros === undefined ? {} : { costMicros };
-  const common = { key, ...parts, amount, lifetimeMillis, fullMicros, ...cost, isLocal };
+  let id: string;
+  let rule: string;
+  let freesUnknown: boolean;
   if (isOfFirstEdition) {
-    const id = text.slice(TERMS_AT, FIRST_RULE_AT);
-    const rule = text.slice(FIRST_RULE_AT, FIRST_AMOUNT_AT);
-    return isFirstEditionId(id)
-      ? { ...common, id, rule, freesUnknown: (flags & FREE_FLAG) !== 0 }
-      : undefined;
+    id = text.slice(TERMS_AT, FIRST_RULE_AT);
+    rule = text.slice(FIRST_RULE_AT, FIRST_AMOUNT_AT);
+    freesUnknown = (flags & FREE_FLAG) !== 0;
+    if (!isFirstEditionId(id)) return undefined;
+  } else {
+    const effect = text[EFFECT_AT];
+    if ((flags & FREE_FLAG) !== 0 || (effect !== KEEPS && effect !== FREES)) return undefined;
+    id = idOfTerms(text.slice(TERMS_AT, markAt - 1));
+    rule = text.slice(RULE_AT, EFFECT_AT);
+    freesUnknown = effect === FREES;
   }
-  const effect = text[EFFECT_AT];
-  if ((flags & FREE_FLAG) !== 0 || (effect !== KEEPS && effect !== FREES)) return undefined;
-  const id = idOfTerms(text.slice(TERMS_AT, markAt - 1));
-  return { ...common, id, rule: text.slice(RULE_AT, EFFECT_AT), freesUnknown: effect === FREES };
+  return {
+    key,
+    tagLength,
+    suffix,
+    id,
+    rule,
+    amount,
+    lifetimeMillis,
+    fullMicros,
+    costMicros,
+    isLocal,
+    freesUnknown,
+  };
 }
 
 /** Returns the name of a bucket in a token; undefined if no bucket has a name of this length. */

@@ -45,6 +45,7 @@ const RELEASES_PER_TURN = 128;
 
 /** The use that a request reports with a token, and the results of the token. */
 interface TokenUse {
+  readonly token: string;
   used: number | undefined;
   readonly records: HoldRecord[];
 }
@@ -72,7 +73,7 @@ export interface HoldsOptions {
 export class Holds {
   readonly #options: HoldsOptions;
   readonly #late: LateEnds;
-  readonly #placed = new PlacedHolds();
+  readonly #placed = new PlacedHolds((request) => this.#releaseInTurn(request));
   /** A connection that ends resets all of its calls. Their holds must not delay other callers. */
   readonly #releases = new TurnScheduler<() => void>({
     budget: RELEASES_PER_TURN,
@@ -102,22 +103,29 @@ export class Holds {
     connection: unknown,
   ): Settlements | undefined {
     const ends: HoldRecord[][] = [];
-    const uses = new Map<string, TokenUse>();
+    const uses: TokenUse[] = [];
+    // Most requests end one hold. A map would hash its token, which is long.
+    const byToken = descriptors.length > 1 ? new Map<string, TokenUse>() : undefined;
     for (let i = 0; i < descriptors.length; i++) {
       const descriptor = descriptors[i] as Descriptor;
       const token = this.#tokenOf(descriptor);
       if (token === undefined) continue;
       const records: HoldRecord[] = [];
       ends[i] = records;
-      const known = uses.get(token);
-      if (known === undefined) uses.set(token, { used: descriptor.hitsAddend, records });
-      else known.used ??= descriptor.hitsAddend;
+      const known = byToken?.get(token);
+      if (known !== undefined) {
+        known.used ??= descriptor.hitsAddend;
+        continue;
+      }
+      const use = { token, used: descriptor.hitsAddend, records };
+      uses.push(use);
+      byToken?.set(token, use);
     }
-    if (uses.size === 0) return undefined;
+    if (uses.length === 0) return undefined;
     const running: Promise<void>[] = [];
     let characters = 0;
     let work = 0;
-    for (const [token, { used, records }] of uses) {
+    for (const { token, used, records } of uses) {
       characters += token.length;
       const holds = characters > MAX_TOKENS_CHARACTERS ? [undefined] : decodeToken(token);
       const source = new TokenSource(token, holds, this.#options.marks);
@@ -187,13 +195,11 @@ export class Holds {
     }
     if (holds.length === 0) return;
     if (named.length > 0) context.token = encodeToken(named, this.#options.marks);
-    // The transport keeps the function of a quiet connection for a long time. The policy and its rows of plans, which
-    // reloads replace, must not stay in memory with it.
+    // A quiet connection keeps its listeners for a long time. The policy and its rows of plans, which reloads replace,
+    // must not stay in memory with them.
     const { policy, caller } = context;
-    const { connection } = caller;
     const placedMicros = this.#options.clock.monotonicMicros();
-    const request = this.#placed.add({ domain: policy.domain, placedMicros, holds });
-    caller.onReset = () => this.#releaseInTurn(request, connection);
+    caller.resetListener = this.#placed.add(policy.domain, caller.connection, placedMicros, holds);
   }
 
   /**
@@ -309,9 +315,9 @@ export class Holds {
     }
   }
 
-  #releaseInTurn(request: PlacedRequest, connection: unknown): void {
-    if (this.#releases.size === 0 && this.#releases.remaining > 0) this.#release(request, connection, false);
-    else this.#releases.wait(() => this.#release(request, connection, true));
+  #releaseInTurn(request: PlacedRequest): void {
+    if (this.#releases.size === 0 && this.#releases.remaining > 0) this.#release(request, false);
+    else this.#releases.wait(() => this.#release(request, true));
   }
 
   /**
@@ -319,8 +325,8 @@ export class Holds {
    * that has expired needs no end: a quiet connection remembers its calls for longer than the marks of their tokens are
    * valid.
    */
-  #release(request: PlacedRequest, connection: unknown, isDeferred: boolean): void {
-    const { domain, placedMicros } = request;
+  #release(request: PlacedRequest, isDeferred: boolean): void {
+    const { domain, connection, placedMicros } = request;
     const holds = this.#placed.forget(request);
     this.#releases.spend(holds.length);
     const policy = this.#options.policies()?.domains.get(domain);

@@ -1,3 +1,5 @@
+import { type Linked, LinkedList } from '../../runtime/linked-list.js';
+import type { ResetListener } from '../../runtime/reset-listener.js';
 import type { TokenHold } from './hold-token.js';
 import { bytesOfName } from './late-ends.js';
 
@@ -5,53 +7,86 @@ import { bytesOfName } from './late-ends.js';
  * Maximum memory of the holds of answered requests that a reset would release, in bytes: 20,000 to 30,000 holds.
  */
 export const MAX_PLACED_BYTES = 8 * 1024 * 1024;
-/** Memory of a request, also of one that is forgotten, and of a hold without the name of its bucket. */
+/** Memory of a request, and of a hold without the name of its bucket. */
 const REQUEST_BYTES = 160;
 const HOLD_BYTES = 288;
 
-/** The holds of an answered request. */
-export interface PlacedRequest {
+const NO_HOLDS: readonly TokenHold[] = [];
+
+/** The holds of a request that its caller may still reset. */
+export class PlacedRequest implements ResetListener, Linked<PlacedRequest> {
   readonly domain: string;
+  readonly connection: unknown;
+  /** Monotonic time of the answer. */
   readonly placedMicros: number;
+  readonly bytes: number;
   /** Empty after the request is forgotten. */
   holds: readonly TokenHold[];
+  list: LinkedList<PlacedRequest> | undefined = undefined;
+  before: PlacedRequest | undefined = undefined;
+  after: PlacedRequest | undefined = undefined;
+  readonly #placed: PlacedHolds;
+
+  constructor(
+    placed: PlacedHolds,
+    domain: string,
+    connection: unknown,
+    placedMicros: number,
+    holds: readonly TokenHold[],
+  ) {
+    this.#placed = placed;
+    this.domain = domain;
+    this.connection = connection;
+    this.placedMicros = placedMicros;
+    this.holds = holds;
+    this.bytes = bytesOf(holds);
+  }
+
+  onReset(): void {
+    this.#placed.onReset(this);
+  }
+
+  onForgotten(): void {
+    this.#placed.forget(this);
+  }
 }
 
 /**
- * The latest requests with holds, of all connections together. The oldest are forgotten first. Callers choose the
- * number of their connections, and of the holds of a request, so bounds for each connection would not limit the memory.
+ * The latest requests with holds, of all connections together. The oldest are forgotten first, as well as those that
+ * their connections no longer remember. Callers choose the number of their connections, and of the holds of a request,
+ * so bounds for each connection would not limit the memory.
  */
 export class PlacedHolds {
-  /** In the order of their arrival, from `#first`. */
-  #requests: PlacedRequest[] = [];
-  #first = 0;
+  /** Releases the holds of a request. */
+  readonly onReset: (request: PlacedRequest) => void;
+  readonly #requests = new LinkedList<PlacedRequest>();
   #bytes = 0;
 
-  add(request: PlacedRequest): PlacedRequest {
-    this.#requests.push(request);
-    this.#bytes += REQUEST_BYTES + bytesOf(request);
-    while (this.#bytes > MAX_PLACED_BYTES) {
-      this.forget(this.#requests[this.#first++] as PlacedRequest);
-      this.#bytes -= REQUEST_BYTES;
-    }
-    if (2 * this.#first > this.#requests.length) {
-      this.#requests = this.#requests.slice(this.#first);
-      this.#first = 0;
-    }
+  constructor(onReset: (request: PlacedRequest) => void) {
+    this.onReset = onReset;
+  }
+
+  /** Adds the holds of a request that is answered at `placedMicros`. */
+  add(domain: string, connection: unknown, placedMicros: number, holds: readonly TokenHold[]): PlacedRequest {
+    const request = new PlacedRequest(this, domain, connection, placedMicros, holds);
+    this.#requests.add(request);
+    this.#bytes += request.bytes;
+    while (this.#bytes > MAX_PLACED_BYTES) this.forget(this.#requests.first as PlacedRequest);
     return request;
   }
 
   /** Forgets the holds of a request, and returns them. */
   forget(request: PlacedRequest): readonly TokenHold[] {
+    if (!this.#requests.delete(request)) return NO_HOLDS;
     const { holds } = request;
-    this.#bytes -= bytesOf(request);
-    request.holds = [];
+    this.#bytes -= request.bytes;
+    request.holds = NO_HOLDS;
     return holds;
   }
 }
 
-function bytesOf({ holds }: PlacedRequest): number {
-  let bytes = 0;
+function bytesOf(holds: readonly TokenHold[]): number {
+  let bytes = REQUEST_BYTES;
   for (const { key } of holds) bytes += HOLD_BYTES + bytesOfName(key);
   return bytes;
 }

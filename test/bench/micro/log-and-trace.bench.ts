@@ -75,7 +75,7 @@ function decision({ logged = 0, traced = false }: Options): MicroCase {
     const call: CallInfo = {
       deadlineMicros: Number.POSITIVE_INFINITY,
       cancelled: () => false,
-      onReset: undefined,
+      resetListener: undefined,
       connection: {},
       peer: '127.0.0.1:1',
       requestId: 'bench',

@@ -27,9 +27,10 @@ const INITIAL_WINDOW_SIZE = 4;
 export class GrpcPeer {
   readonly timers = new FakeTimerSource();
   readonly connection: H2Connection;
-  /** Ids of the streams whose `onReset` was called, in this order. */
+  /** Ids of the streams whose listeners heard of a reset, or that the call is forgotten, in this order. */
   readonly resets: number[] = [];
-  readonly #pending = new Map<number, (setsOnReset: boolean) => void>();
+  readonly forgotten: number[] = [];
+  readonly #pending = new Map<number, (setsListener: boolean) => void>();
 
   /** @param windowBytes the initial flow control window for each response */
   constructor(windowBytes = 65_535) {
@@ -66,7 +67,7 @@ export class GrpcPeer {
     this.#send(PREFACE, settings([INITIAL_WINDOW_SIZE, windowBytes]), SETTINGS_ACK);
   }
 
-  /** Starts a call. A call of `now` sets `onReset` and is over at once; {@link answer} answers a call of `later`. */
+  /** Starts a call. A call of `now` sets a listener and is over at once; {@link answer} answers a call of `later`. */
   call(streamId: number, kind: keyof typeof PATHS, ...fields: string[]): this {
     const message = Buffer.alloc(4);
     message.writeUInt32BE(streamId);
@@ -78,9 +79,9 @@ export class GrpcPeer {
     return this;
   }
 
-  /** Answers a call, which sets `onReset` before if `setsOnReset`. */
-  async answer(streamId: number, setsOnReset = true): Promise<void> {
-    this.#pending.get(streamId)?.(setsOnReset);
+  /** Answers a call, which sets a listener before if `setsListener`. */
+  async answer(streamId: number, setsListener = true): Promise<void> {
+    this.#pending.get(streamId)?.(setsListener);
     this.#pending.delete(streamId);
     // The transport gets the answer in a microtask.
     await Promise.resolve();
@@ -101,9 +102,14 @@ export class GrpcPeer {
     this.connection.receive(Buffer.concat(frames));
   }
 
-  #answer(message: Uint8Array, call: CallInfo, setsOnReset: boolean): Uint8Array {
+  #answer(message: Uint8Array, call: CallInfo, setsListener: boolean): Uint8Array {
     const id = Buffer.from(message).readUInt32BE();
-    if (setsOnReset) call.onReset = () => void this.resets.push(id);
+    if (setsListener) {
+      call.resetListener = {
+        onReset: () => void this.resets.push(id),
+        onForgotten: () => void this.forgotten.push(id),
+      };
+    }
     return message;
   }
 }

@@ -17,7 +17,7 @@ interface HeldCall {
   answer(response: Uint8Array): void;
 }
 
-describe('onReset of a call on the plain stack', () => {
+describe('the reset of a call on the plain stack', () => {
   async function start(): Promise<{ cancel(): void; held: HeldCall; reply: Promise<unknown> }> {
     const held: HeldCall[] = [];
     const server = new GrpcJsServer({
@@ -40,23 +40,26 @@ describe('onReset of a call on the plain stack', () => {
     return { reply, cancel, held: await waitFor('the call', () => held[0]) };
   }
 
-  test('is called with the answer if the caller canceled the call before', async () => {
+  test('is known with the answer if the caller canceled the call before', async () => {
     const { held, cancel } = await start();
     cancel();
     await waitFor('the call to count as canceled', () => held.info.cancelled() || undefined);
     const reset = new Promise<void>((resolve) => {
-      held.info.onReset = resolve;
+      held.info.resetListener = { onReset: resolve, onForgotten: () => {} };
     });
     held.answer(RESPONSE);
     await reset;
   });
 
-  test('is not called if the answer is sent', async () => {
+  test('is forgotten if the answer is sent', async () => {
     const { held, reply } = await start();
-    let resets = 0;
-    held.info.onReset = () => void resets++;
+    const events: string[] = [];
+    held.info.resetListener = {
+      onReset: () => void events.push('reset'),
+      onForgotten: () => void events.push('forgotten'),
+    };
     held.answer(RESPONSE);
     expect(await reply).toMatchObject({ code: 0 });
-    expect(resets).toBe(0);
+    expect(events).toEqual(['forgotten']);
   });
 });

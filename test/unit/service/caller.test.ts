@@ -1,33 +1,34 @@
 import { describe, expect, test } from '@jest/globals';
 import type { CallInfo } from '../../../src/grpc/grpc-server.js';
+import type { ResetListener } from '../../../src/runtime/reset-listener.js';
 import { CallInstrumentation } from '../../../src/server/calls/call-instrumentation.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, ForwardingCaller } from '../../../src/service/caller.js';
 
-describe('onReset', () => {
+const LISTENER: ResetListener = { onReset: () => {}, onForgotten: () => {} };
+
+describe('the listener for resets', () => {
   test('of a forwarding caller is that of the original caller', () => {
     const original: Caller = { ...CALLER_WITHOUT_DEADLINE };
     const forwarding = new ForwardingCaller(original, { deadlineMicros: 1, connection: undefined });
-    const release = (): void => {};
-    forwarding.onReset = release;
-    expect(original.onReset).toBe(release);
-    expect(forwarding.onReset).toBe(release);
+    forwarding.resetListener = LISTENER;
+    expect(original.resetListener).toBe(LISTENER);
+    expect(forwarding.resetListener).toBe(LISTENER);
   });
 
   test('reaches the transport if decisions are logged or traced', () => {
     const call: CallInfo = {
-      ...{ deadlineMicros: 1, cancelled: () => false, connection: {}, onReset: undefined },
+      ...{ deadlineMicros: 1, cancelled: () => false, connection: {}, resetListener: undefined },
       ...{ peer: '127.0.0.1:1', requestId: undefined, header: () => undefined },
     };
-    const release = (): void => {};
     void new CallInstrumentation(true, undefined).handle(call, (caller) => {
-      caller.onReset = release;
+      caller.resetListener = LISTENER;
       return Buffer.of(1);
     });
-    expect(call.onReset).toBe(release);
+    expect(call.resetListener).toBe(LISTENER);
   });
 
   test('is not kept by the object that all callers without a deadline share', () => {
-    CALLER_WITHOUT_DEADLINE.onReset = () => {};
-    expect(CALLER_WITHOUT_DEADLINE.onReset).toBeUndefined();
+    CALLER_WITHOUT_DEADLINE.resetListener = LISTENER;
+    expect(CALLER_WITHOUT_DEADLINE.resetListener).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { MAX_ANSWERED_CALLS } from '../../../../src/grpc/h2-transport/answered-calls.js';
 import { GrpcPeer } from '../../../support/grpc/grpc-peer.js';
 
-describe('onReset of a unary call', () => {
+describe('onReset of the listener of a unary call', () => {
   test('is called with the answer if the deadline has passed', async () => {
     const peer = new GrpcPeer().call(1, 'later', 'grpc-timeout: 20m');
     peer.timers.advance(21);
@@ -16,8 +16,10 @@ describe('onReset of a unary call', () => {
     const peer = new GrpcPeer();
     const ids = Array.from({ length: MAX_ANSWERED_CALLS + 2 }, (_, index) => 2 * index + 1);
     for (const id of ids) peer.call(id, 'now');
+    expect(peer.forgotten).toEqual(ids.slice(0, 2));
     for (const id of ids) peer.reset(id);
     expect(peer.resets).toEqual(ids.slice(2));
+    expect(peer.forgotten).toHaveLength(2);
   });
 
   test('is called for a blocked answer, however many calls were answered since', () => {
@@ -26,6 +28,7 @@ describe('onReset of a unary call', () => {
       peer.call(id, 'now');
       peer.openWindow(id);
     }
+    expect(peer.forgotten).toEqual([]);
     peer.reset(1);
     expect(peer.resets).toEqual([1]);
   });

@@ -354,10 +354,10 @@ descriptors:
 describe('a call that is reset', () => {
   test('releases its holds', async () => {
     const decider = new Decider(EXPORTS);
-    const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, onReset: undefined };
+    const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, resetListener: undefined };
     await decider.service.decide({ domain: 'd', descriptors: [acme], hitsAddend: 0 }, caller);
     expect(left(decider, ['customer=acme'])).toBe(1);
-    caller.onReset?.();
+    caller.resetListener?.onReset();
     await new Promise((resolve) => setImmediate(resolve));
     expect(left(decider, ['customer=acme'])).toBe(2);
   });
@@ -368,14 +368,14 @@ describe('a call that is reset', () => {
     setFlagsFromString('--no-expose-gc');
     const decider = new Decider(EXPORTS);
     const earlier = new WeakRef(decider.options.policies()?.domains.get('d') as object);
-    const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, onReset: undefined };
+    const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, resetListener: undefined };
     await decider.service.decide({ domain: 'd', descriptors: [acme], hitsAddend: 0 }, caller);
     decider.reload(EXPORTS);
     await waitFor('the earlier policy to be freed', () => {
       collect();
       return earlier.deref() === undefined;
     });
-    caller.onReset?.();
+    caller.resetListener?.onReset();
     await waitFor('the slot', () => left(decider, ['customer=acme']) === 2);
   });
 });
@@ -383,7 +383,9 @@ describe('a call that is reset', () => {
 describe('calls that are reset together', () => {
   /** Places 50 holds with each of five calls, and returns the callers. */
   async function fiveCalls(decider: Decider): Promise<readonly Caller[]> {
-    const callers = [1, 2, 3, 4, 5].map((): Caller => ({ ...CALLER_WITHOUT_DEADLINE, onReset: undefined }));
+    const callers = [1, 2, 3, 4, 5].map(
+      (): Caller => ({ ...CALLER_WITHOUT_DEADLINE, resetListener: undefined }),
+    );
     for (const [n, caller] of callers.entries()) {
       const descriptors = Array.from({ length: 50 }, (_, i) => descriptor([`customer=${n}-${i}`]));
       await decider.service.decide({ domain: 'd', descriptors, hitsAddend: 0 }, caller);
@@ -397,14 +399,14 @@ describe('calls that are reset together', () => {
 
   test('release at most 128 holds, and the rest of a call, in one turn of the event loop', async () => {
     const decider = new Decider(EXPORTS);
-    for (const { onReset } of await fiveCalls(decider)) onReset?.();
+    for (const { resetListener } of await fiveCalls(decider)) resetListener?.onReset();
     expect(released(decider)).toBe(150);
     await waitFor('the other holds', () => released(decider) === 250);
   });
 
   test('release their holds before the end of a drain', async () => {
     const decider = new Decider(EXPORTS);
-    for (const { onReset } of await fiveCalls(decider)) onReset?.();
+    for (const { resetListener } of await fiveCalls(decider)) resetListener?.onReset();
     expect(await decider.service.drainHolds(60_000)).toBe(0);
     expect(released(decider)).toBe(250);
   });
@@ -414,7 +416,7 @@ describe('calls that are reset together', () => {
     const callers = await fiveCalls(decider);
     decider.clock.advance(60_000_000);
     const take = jest.spyOn(decider.options.store, 'take');
-    for (const { onReset } of callers) onReset?.();
+    for (const { resetListener } of callers) resetListener?.onReset();
     await decider.service.drainHolds(60_000);
     expect(take).not.toHaveBeenCalled();
   });

@@ -155,10 +155,10 @@ describe('a rule with pair: oldest', () => {
 
   test('gives the estimate of a call back that is reset', async () => {
     const decider = new Decider(POLICY);
-    const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, onReset: undefined };
+    const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, resetListener: undefined };
     await decider.service.decide({ domain: 'd', descriptors: [tenant(0)], hitsAddend: 0 }, caller);
     expect(left(decider)).toBe(6000);
-    caller.onReset?.();
+    caller.resetListener?.onReset();
     await turn();
     expect([left(decider), held(decider)]).toEqual([10_000, 0]);
   });
