@@ -23,6 +23,8 @@ const duration = {
   type: ['string', 'null'],
   pattern: '^(\\+?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+))?$',
 };
+/** Helm's regular expressions have no lookahead. */
+const aboveZero = { ...duration, allOf: [{ pattern: '^$|[1-9]' }] };
 
 /** Returns the schema of text that matches a pattern. An absent value or '' means unset. */
 const textLike = (pattern) => ({ type: ['string', 'null'], pattern: `^(${pattern})?$` });
@@ -66,6 +68,8 @@ const FORMS = {
   }),
   duration: () => duration,
   optional_duration: () => duration,
+  timeout: () => aboveZero,
+  optional_timeout: () => aboveZero,
   string_map: () => pairs(':', '='),
   metadata_map: () => pairs('=', ':'),
   decision_sample: () => textLike(`${SHARE}(,${SHARE})?`),

@@ -1,4 +1,4 @@
-import { inertByReason, REMOVED_SETTINGS } from '../server/settings/inert-settings.js';
+import { inertByReason } from '../server/settings/inert-settings.js';
 import { defaultOf, SETTINGS } from '../server/settings/settings-table.js';
 import { LOAD_OPTIONS_HELP } from './load-options.js';
 
@@ -97,15 +97,9 @@ function wrap(paragraph: string, width: number, indent: string): string {
 
 /** Returns the ignored variables of envoyproxy/ratelimit, grouped by the reason why weir ignores them. */
 function inertHelp(): string {
-  return [...inertByReason()].map(([reason, names]) => inertText(names.join(', '), reason)).join('');
-}
-
-function removedHelp(): string {
-  return [...REMOVED_SETTINGS].map(([name, reason]) => inertText(name, reason)).join('');
-}
-
-function inertText(names: string, reason: string): string {
-  return `${wrap(names, 94, '  ')}${wrap(reason, 90, '      ')}`;
+  return [...inertByReason()]
+    .map(([reason, names]) => `${wrap(names.join(', '), 94, '  ')}${wrap(reason, 90, '      ')}`)
+    .join('');
 }
 
 /** Returns the text of `weir serve --help`: every setting with its flag, variable and default. */
@@ -126,10 +120,7 @@ Exit code: 0 after a drain, 1 if a variable is invalid, or if weir cannot start 
 ${settings.join('')}
 Variables of envoyproxy/ratelimit that weir accepts and ignores:
 
-${inertHelp()}
-Variables of earlier versions of weir that weir accepts and ignores:
-
-${removedHelp()}`;
+${inertHelp()}`;
 }
 
 export const INIT_HELP = `Usage: weir init [options] [<folder>]

@@ -130,6 +130,7 @@ const REMOVED_VARIABLES: readonly RemovedVariable[] = [
       "weir always uses Redis's clock and no longer passes the time to scripts; unset this variable, and use a " +
       'Redis that allows TIME in scripts',
   },
+  { name: 'RLS_CODEC', effect: 'ignored', sentence: 'weir always uses its own codec; unset this variable' },
   { name: 'REDIS_CLOCK', effect: 'ignored', sentence: "weir always uses Redis's clock; unset this variable" },
 ];
 

@@ -1,9 +1,14 @@
-import { INERT_SETTINGS } from '../../server/settings/inert-settings.js';
+import { INERT_ROWS } from '../../server/settings/inert-settings.js';
 import { readSettings } from '../../server/settings/read-settings.js';
 import { redisInstance } from '../../server/settings/redis-address-settings.js';
-import { hasReferenceDefault } from '../../server/settings/reference-defaults.js';
 import type { GivenSettings } from '../../server/settings/settings-check.js';
-import { SETTINGS, type Setting, type Settings, VARIABLES } from '../../server/settings/settings-table.js';
+import {
+  hasReferenceDefault,
+  SETTINGS,
+  type Setting,
+  type Settings,
+  VARIABLES,
+} from '../../server/settings/settings-table.js';
 import { emptyVariables } from './env-file.js';
 import type { Finding, Findings } from './report.js';
 
@@ -61,7 +66,7 @@ export function findInVariables(
       decide.push(defaultFinding(setting));
     }
   }
-  for (const [name, reason] of INERT_SETTINGS) {
+  for (const { name, reason } of INERT_ROWS) {
     if (unknown.has(name) || leftOut.has(name) || !given.has(name)) continue;
     unused.push({ about: name, text: reason });
   }

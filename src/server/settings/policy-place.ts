@@ -4,15 +4,14 @@ import { assetPath } from '../../assets.js';
 import type { LoadOptions } from '../../config/files/load-policies.js';
 import type { PolicyPlace } from '../../config/files/policy-paths.js';
 import { shownAddress } from '../../runtime/shown-address.js';
-import { POLICY_SETTINGS } from './policy-settings.js';
 import type { Settings } from './settings-table.js';
 
 /** Policy that weir loads if no variable selects policies. */
 export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
 
 /** Default of RUNTIME_ROOT and RUNTIME_APPDIRECTORY in the reference. */
-const REFERENCE_ROOT = POLICY_SETTINGS.runtimeRoot.reference.default;
-const REFERENCE_APP_DIRECTORY = POLICY_SETTINGS.runtimeAppDirectory.reference.default;
+const REFERENCE_ROOT = '/srv/runtime_data/current';
+const REFERENCE_APP_DIRECTORY = 'config';
 
 /** Returns the source of the policies for messages: a management server, a path, or the bundled policy. */
 export function policySource(settings: Settings): string {

@@ -1,9 +1,10 @@
 import { REMOVED_VARIABLE_NAMES, removedVariable } from '../../runtime/removed-names.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
-import { inertType, refusedInert } from './inert-settings.js';
+import { inertRefusal } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
 import { ineffectiveSettings } from './notes/ineffective-settings.js';
 import { similarVariables } from './notes/similar-variables.js';
+import type { RefusedSetting } from './setting.js';
 import { type GivenSettings, refusedSettings } from './settings-check.js';
 import {
   INERT_VARIABLES,
@@ -14,7 +15,6 @@ import {
   type Variable,
 } from './settings-table.js';
 import { parseValue } from './settings-values.js';
-import type { RefusedSetting } from './spec.js';
 
 /** Values of command-line flags, by environment variable name. They take precedence over the environment. */
 export type Flags = Readonly<Record<string, string | undefined>>;
@@ -68,11 +68,7 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     }
     const parsed = parseValue(type, text, max);
     if (parsed.ok) values[key] = parsed.value;
-    else
-      reject(
-        [setting],
-        `${secret ? 'the value' : JSON.stringify(withoutAddressSecrets(text))} is not ${parsed.expected}${hint(text)}`,
-      );
+    else reject([setting], invalid(text, parsed.expected, secret));
   }
   const removedNotes: string[] = [];
   for (const name of REMOVED_VARIABLE_NAMES) {
@@ -82,17 +78,14 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
   }
   const refusedInerts: RefusedSetting[] = [];
   for (const variable of INERT_VARIABLES) {
-    const { name } = variable;
+    const { name, type } = variable;
     const found = readVariable(variable, environment, flags);
     if (found === undefined) continue;
     given.add(name);
-    const parsed = parseValue(inertType(name), found.text);
-    if (!parsed.ok)
-      reject(
-        [variable],
-        `${JSON.stringify(withoutAddressSecrets(found.text))} is not ${parsed.expected}${hint(found.text)}`,
-      );
-    else refusedInerts.push(...refusedInert(name, parsed.value));
+    const parsed = parseValue(type, found.text);
+    const refusal = parsed.ok ? inertRefusal(variable, parsed.value) : undefined;
+    if (!parsed.ok) reject([variable], invalid(found.text, parsed.expected));
+    else if (refusal !== undefined) refusedInerts.push({ variables: [name], sentence: refusal });
   }
   if (errors.length > 0) return { ok: false, errors, byFlag };
   const { useDogStatsd, disableStats, dogStatsdMogrifiers } = values as Settings;
@@ -116,9 +109,10 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
   return { ok: true, settings, given, notes };
 }
 
-/** Returns a hint about quotes that an environment file keeps, such as the file of `docker run --env-file`. */
-function hint(text: string): string {
-  return /^(["']).*\1$/s.test(text) ? '; remove the quotes' : '';
+/** Describes an invalid value. Environment files, such as that of `docker run --env-file`, keep quotes. */
+function invalid(text: string, expected: string, secret = false): string {
+  const hint = /^(["']).*\1$/s.test(text) ? '; remove the quotes' : '';
+  return `${secret ? 'the value' : JSON.stringify(withoutAddressSecrets(text))} is not ${expected}${hint}`;
 }
 
 /**

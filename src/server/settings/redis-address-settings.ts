@@ -5,28 +5,19 @@ import {
   parseSentinelUrl,
   type RedisAddress,
 } from '../../storage/redis/connection/redis-address.js';
-import type { RedisPrefix } from './redis-instance-settings.js';
+import type { RefusedSetting } from './setting.js';
 import type { Settings } from './settings-table.js';
-import type { RefusedSetting } from './spec.js';
+
+/** Prefix of the variables of one Redis. */
+export type RedisPrefix = 'REDIS' | 'REDIS_PERSECOND';
 
 /** Settings of one Redis. */
-export interface RedisInstance {
-  readonly prefix: RedisPrefix;
-  readonly url: string;
-  readonly auth: string;
-  readonly authFile: string;
-  readonly sentinelAuth: string;
-  /** Microseconds; undefined if the second Redis uses the timeout of the first. */
-  readonly timeout: number | undefined;
-  readonly socketType: Settings['redisSocketType'];
-  readonly type: Settings['redisType'];
-  readonly tls: boolean;
-}
+export type RedisInstance = ReturnType<typeof redisInstance>;
 
 const KEYS = { REDIS: 'redis', REDIS_PERSECOND: 'perSecond' } as const;
 
 /** Returns the settings whose variables start with `prefix`, whether or not this Redis is in use. */
-export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisInstance {
+export function redisInstance(settings: Settings, prefix: RedisPrefix) {
   const key = KEYS[prefix];
   return {
     prefix,
@@ -34,6 +25,7 @@ export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisIns
     auth: settings[`${key}Auth`],
     authFile: settings[`${key}AuthFile`],
     sentinelAuth: settings[`${key}SentinelAuth`],
+    /** Microseconds; undefined if the second Redis uses the timeout of the first. */
     timeout: settings[`${key}Timeout`],
     socketType: settings[`${key}SocketType`],
     type: settings[`${key}Type`],

@@ -2,18 +2,17 @@ import { isIPv4 } from 'node:net';
 import { shownAddress } from '../../runtime/shown-address.js';
 import { xdsServerFaults } from '../policies/xds-servers.js';
 import { readRedisAddress, redisInstance } from './redis-address-settings.js';
-import type { Settings } from './settings-table.js';
-import type { RefusedSetting } from './spec.js';
+import type { RefusedSetting } from './setting.js';
+import { SETTINGS, type Settings } from './settings-table.js';
 
 /** Names of variables that are set, on the command line or in the environment. */
 export type GivenSettings = ReadonlySet<string>;
 
 /** A token, RFC 9110 section 5.6.2. */
 const FIELD_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
-
+/** Settings with names of headers. */
+const HEADER_SETTING = /^LIMIT_.*_HEADER$/;
 const ENVOYS_FAMILIES = ['x-ratelimit', 'retry-after'];
-const ENVOYS_X_RATELIMIT = /^x-ratelimit-(?:limit|remaining|reset)$/i;
-
 const REDIS_PREFIXES = ['REDIS', 'REDIS_PERSECOND'] as const;
 
 type Refuse = (when: boolean, variables: string | readonly string[], sentence: string) => void;
@@ -58,7 +57,8 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
   for (const [variable, why] of xdsServerFaults(settings)) {
     refuse(settings.configType === 'GRPC_XDS_SOTW', variable, why);
   }
-  for (const [name, header] of [...limitHeaders(settings), ...requestHeaders(settings)]) {
+  for (const { name, key } of SETTINGS.filter((setting) => HEADER_SETTING.test(setting.name))) {
+    const header = String(settings[key]);
     refuse(
       !FIELD_NAME.test(header),
       name,
@@ -66,77 +66,34 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
         'letters, digits and dashes',
     );
   }
-  refuseDuplicateHeaders(settings, refuse);
-  refuse(
-    settings.statsFlushInterval === 0,
-    'STATS_FLUSH_INTERVAL',
-    'with 0, weir would send statistics continuously; set an interval such as 10s, or set DISABLE_STATS=true',
-  );
-  return refused;
-}
-
-/** Returns whether a listener on `host` also uses the port of `other`. False if that depends on how a name resolves. */
-function listensOn(host: string, other: string): boolean {
-  if (host === other || host === '' || host === '::') return true;
-  return host === '0.0.0.0' && isIPv4(other);
-}
-
-/** Refuses two listeners on the same address and port. */
-function refuseSharedPorts(settings: Settings, refuse: Refuse): void {
-  const listeners = [
-    ...(settings.grpcUds === ''
-      ? [{ name: 'GRPC_PORT', host: settings.grpcHost, port: settings.grpcPort }]
-      : []),
-    { name: 'PORT', host: settings.host, port: settings.port },
-    { name: 'DEBUG_PORT', host: settings.debugHost, port: settings.debugPort },
-  ];
-  listeners.forEach(({ name, host, port }, i) => {
-    const other = listeners
-      .slice(0, i)
-      .find((one) => one.port === port && (listensOn(one.host, host) || listensOn(host, one.host)));
-    refuse(
-      other !== undefined && port !== 0,
-      name,
-      `${other?.name} also uses port ${port}; choose a different port for one of the two`,
-    );
-  });
-}
-
-function limitHeaders(settings: Settings): readonly (readonly [variable: string, header: string])[] {
-  return [
-    ['LIMIT_LIMIT_HEADER', settings.limitHeader],
-    ['LIMIT_REMAINING_HEADER', settings.remainingHeader],
-    ['LIMIT_RESET_HEADER', settings.resetHeader],
-  ];
-}
-
-function requestHeaders(settings: Settings): readonly (readonly [variable: string, header: string])[] {
-  return [
-    ['LIMIT_REQUEST_LIMIT_HEADER', settings.requestLimitHeader],
-    ['LIMIT_REQUEST_REMAINING_HEADER', settings.requestRemainingHeader],
-    ['LIMIT_REQUEST_RESET_HEADER', settings.requestResetHeader],
-  ];
-}
-
-/** Refuses unknown names in ENVOY_ADDS_HEADERS, and header names that Envoy already adds. */
-function refuseDuplicateHeaders(settings: Settings, refuse: Refuse): void {
-  const { envoyAddsHeaders } = settings;
-  const unknown = envoyAddsHeaders.find((family) => !ENVOYS_FAMILIES.includes(family));
+  const unknown = settings.envoyAddsHeaders.find((family) => !ENVOYS_FAMILIES.includes(family));
   refuse(
     unknown !== undefined,
     'ENVOY_ADDS_HEADERS',
     `Envoy's rate limit filter does not add ${JSON.stringify(shownAddress(unknown ?? ''))}; choose from ` +
       ENVOYS_FAMILIES.join(', '),
   );
-  for (const [name, header] of limitHeaders(settings)) {
-    const isDoubled =
-      (envoyAddsHeaders.includes('x-ratelimit') && ENVOYS_X_RATELIMIT.test(header)) ||
-      (envoyAddsHeaders.includes('retry-after') && header.toLowerCase() === 'retry-after');
+  return refused;
+}
+
+/** Refuses two listeners on the same address and port. */
+function refuseSharedPorts(settings: Settings, refuse: Refuse): void {
+  const grpc = { name: 'GRPC_PORT', host: settings.grpcHost, port: settings.grpcPort };
+  const listeners = [
+    ...(settings.grpcUds === '' ? [grpc] : []),
+    { name: 'PORT', host: settings.host, port: settings.port },
+    { name: 'DEBUG_PORT', host: settings.debugHost, port: settings.debugPort },
+  ];
+  const covers = (host: string, other: string): boolean =>
+    [other, '', '::'].includes(host) || (host === '0.0.0.0' && isIPv4(other));
+  for (const [at, { name, host, port }] of listeners.entries()) {
+    const other = listeners
+      .slice(0, at)
+      .find((one) => one.port === port && (covers(one.host, host) || covers(host, one.host)));
     refuse(
-      settings.limitHeaders && isDoubled,
+      other !== undefined && port !== 0,
       name,
-      `according to ENVOY_ADDS_HEADERS, Envoy adds ${header} itself, so clients would receive the ` +
-        'header twice; choose another name, or unset one of the two variables',
+      `${other?.name} also uses port ${port}; choose a different port for one of the two`,
     );
   }
 }
@@ -166,16 +123,14 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
       `REDIS_URL is not set, so weir would keep buckets in memory; set REDIS_URL, or unset ${name}`,
     );
   }
-  const instances = REDIS_PREFIXES.map((prefix) => redisInstance(settings, prefix));
-  for (const { prefix, timeout } of instances) {
+  for (const prefix of REDIS_PREFIXES) {
+    const instance = redisInstance(settings, prefix);
     refuse(
-      timeout === 0,
-      `${prefix}_TIMEOUT`,
-      'with 0, a decision could wait for Redis indefinitely; set a maximum time such as 10s',
+      instance.auth !== '' && instance.authFile !== '',
+      `${prefix}_AUTH_FILE`,
+      `${prefix}_AUTH is also set, but only one variable can provide the password; unset one of the two`,
     );
-  }
-  const inUse = instances.filter(({ prefix }) => prefix === 'REDIS' || settings.perSecond);
-  for (const instance of noUrl ? [] : inUse) {
+    if (noUrl || (prefix === 'REDIS_PERSECOND' && !settings.perSecond)) continue;
     const address = readRedisAddress(instance);
     if ('sentence' in address) refuse(true, address.variables, address.sentence);
   }
@@ -186,11 +141,4 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     'the prefix contains "{", which begins a key\'s hash tag; choose a prefix without "{". weir uses ' +
       "the tenant as the hash tag, so that one node of a Redis Cluster keeps all of the tenant's buckets",
   );
-  for (const { prefix, auth, authFile } of instances) {
-    refuse(
-      auth !== '' && authFile !== '',
-      `${prefix}_AUTH_FILE`,
-      `${prefix}_AUTH is also set, but only one variable can provide the password; unset one of the two`,
-    );
-  }
 }

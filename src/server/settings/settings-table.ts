@@ -1,31 +1,32 @@
 import type { Mogrifier } from '../../telemetry/statsd/mogrifier.js';
 import { ANSWER_SETTINGS } from './answer-settings.js';
-import { INERT_SETTINGS, REMOVED_SETTINGS } from './inert-settings.js';
+import { INERT_ROWS } from './inert-settings.js';
 import { LISTEN_SETTINGS } from './listen-settings.js';
 import { PER_SECOND_SETTINGS } from './per-second-settings.js';
 import { POLICY_SETTINGS } from './policy-settings.js';
-import type { SettingSpec, SettingTypes } from './spec.js';
+import type { Row } from './setting.js';
+import { parseValue, type SettingTypes } from './settings-values.js';
 import { STORE_SETTINGS } from './store-settings.js';
 import { TELEMETRY_SETTINGS } from './telemetry-settings.js';
 
 /**
  * All settings, the only place of their names, types, defaults and help texts. Variables that only the reference has
- * are in inert-settings.ts. The manual's tables and `weir serve --help` are generated from these settings. Names are
- * those of the reference (envoyproxy/ratelimit) if it has the setting.
+ * are in inert-settings.ts. The manual's tables and `weir serve --help` are generated from these rows. Names are those
+ * of the reference (envoyproxy/ratelimit) if it has the setting.
  */
-const SPECS = {
+const ROWS = {
   ...POLICY_SETTINGS,
   ...LISTEN_SETTINGS,
   ...STORE_SETTINGS,
   ...PER_SECOND_SETTINGS,
   ...ANSWER_SETTINGS,
   ...TELEMETRY_SETTINGS,
-} as const satisfies Readonly<Record<string, SettingSpec>>;
+};
 
-export type SettingKey = keyof typeof SPECS;
+export type SettingKey = keyof typeof ROWS;
 
 /** Parsed settings. Durations are in microseconds. */
-export type Settings = { readonly [K in SettingKey]: SettingTypes[(typeof SPECS)[K]['type']] } & {
+export type Settings = { readonly [K in SettingKey]: SettingTypes[(typeof ROWS)[K]['type']] } & {
   /** Mogrifiers that USE_DOG_STATSD_MOGRIFIERS lists. Their variables have names that depend on its value. */
   readonly dogStatsdMogrifierTable: readonly Mogrifier[];
 };
@@ -37,7 +38,7 @@ export interface Variable {
 }
 
 /** A setting. */
-export interface Setting extends SettingSpec, Variable {
+export interface Setting extends Row, Variable {
   readonly key: SettingKey;
 }
 
@@ -46,27 +47,32 @@ function flagOf(name: string): string {
 }
 
 /** All settings, in the order of the manual. */
-export const SETTINGS: readonly Setting[] = (Object.keys(SPECS) as SettingKey[]).map((key) => ({
-  ...SPECS[key],
+export const SETTINGS: readonly Setting[] = (Object.keys(ROWS) as SettingKey[]).map((key) => ({
+  ...ROWS[key],
   key,
-  flag: flagOf(SPECS[key].name),
+  flag: flagOf(ROWS[key].name),
 }));
 
 /** Returns the default of a setting, as it would be written. */
 export function defaultOf(key: SettingKey): string {
-  return SPECS[key].default;
+  return ROWS[key].default;
 }
 
-/** A variable that is accepted and ignored. */
-export interface InertVariable extends Variable {
-  /** Sentence with the reason. */
-  readonly reason: string;
+/**
+ * Returns whether an unset variable has the same meaning as in the reference, even if the default is written
+ * differently. True for variables that only weir has.
+ */
+export function hasReferenceDefault({ type, default: here, max, reference }: Setting): boolean {
+  if (reference === undefined) return true;
+  const [ours, theirs] = [here, reference.default].map((text) => {
+    const parsed = text === '' ? undefined : parseValue(type, text, max);
+    return parsed?.ok ? JSON.stringify(parsed.value) : text;
+  });
+  return ours === theirs;
 }
 
 /** All variables that are accepted and ignored. */
-export const INERT_VARIABLES: readonly InertVariable[] = [...INERT_SETTINGS, ...REMOVED_SETTINGS].map(
-  ([name, reason]) => ({ name, flag: flagOf(name), reason }),
-);
+export const INERT_VARIABLES = INERT_ROWS.map((row) => ({ ...row, flag: flagOf(row.name) }));
 
 /** All variables of `weir serve`. */
 export const VARIABLES: readonly Variable[] = [...SETTINGS, ...INERT_VARIABLES];

@@ -1,19 +1,71 @@
 import { parseGoDuration } from '../../config/yaml/go-duration.js';
 import { ALGORITHMS } from '../../policy/policy.js';
 import { LOG_LEVELS, type LogLevel } from '../../telemetry/logger.js';
-import type { SettingType, SettingTypes } from './spec.js';
+
+/** Types whose values are words. The Helm chart accepts the same words. */
+export const CHOICES = {
+  log_level: { words: Object.keys(LOG_LEVELS) as LogLevel[], inAnyCase: true },
+  log_format: { words: ['auto', 'json', 'text'], inAnyCase: true },
+  grpc_transport: { words: ['h2', 'grpc-js'], inAnyCase: false },
+  worker_scheduling: { words: ['round-robin', 'kernel', 'reuse-port'], inAnyCase: false },
+  trace_protocol: { words: ['http', 'grpc'], inAnyCase: false },
+  config_type: { words: ['FILE', 'GRPC_XDS_SOTW'], inAnyCase: false },
+  backend_type: { words: ['', 'redis', 'memcache'], inAnyCase: false },
+  redis_socket_type: { words: ['', 'tcp', 'unix'], inAnyCase: false },
+  redis_type: { words: ['single', 'cluster', 'sentinel'], inAnyCase: true },
+  pool_on_empty: { words: ['WAIT', 'CREATE', 'ERROR'], inAnyCase: true },
+  algorithm: { words: ALGORITHMS, inAnyCase: true },
+} as const;
+
+/** Types of settings. */
+export type SettingTypes = {
+  [Type in keyof typeof CHOICES]: (typeof CHOICES)[Type]['words'][number];
+} & {
+  string: string;
+  port: number;
+  /** Whole number, at least 1. */
+  count: number;
+  /** Whole number, at least 0. */
+  integer: number;
+  /** Whole number, at least 0; undefined if unset. */
+  optional_integer: number | undefined;
+  /** Number of at least 0, optionally with a fraction. */
+  number: number;
+  boolean: boolean;
+  /** List such as `true,false`. */
+  boolean_list: readonly boolean[];
+  /** Duration in Go's syntax, such as `150ms` or `1h30m`; parsed to microseconds. */
+  duration: number;
+  /** Duration above 0. */
+  timeout: number;
+  /** Duration; undefined if unset. */
+  optional_duration: number | undefined;
+  /** Duration above 0; undefined if unset. */
+  optional_timeout: number | undefined;
+  /** List such as `a,b`. */
+  string_list: readonly string[];
+  /** Pairs such as `name:value,name:value`, in their order. */
+  string_map: ReadonlyMap<string, string>;
+  /** Pairs such as `name=value,name=value`, in their order. */
+  metadata_map: ReadonlyMap<string, string>;
+  /** Fractions from 0 to 1, such as `denied=1,ok=0.01`; undefined if unset. */
+  decision_sample: { readonly denied: number; readonly ok: number } | undefined;
+};
+export type SettingType = keyof SettingTypes;
 
 /** A parsed value, or a description of valid values. */
 export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly expected: string };
 
-function good<T>(value: T): Parsed<T> {
-  return { ok: true, value };
-}
-
-function bad(expected: string): { readonly ok: false; readonly expected: string } {
-  return { ok: false, expected };
+/** The values of a type. */
+interface ValueType<Value> {
+  /** Returns undefined for an invalid value. */
+  parse(text: string, max: number): Value | undefined;
+  /** Describes valid values, after "is not". */
+  expected: string | ((max: number) => string);
+  /** Whether an empty text is valid and means undefined. */
+  isOptional?: boolean;
 }
 
 const TRUE = ['1', 't', 'T', 'true', 'TRUE', 'True'];
@@ -28,19 +80,17 @@ export function goBoolean(text: string): boolean | undefined {
 /** Syntax of Go's strconv.ParseInt with base 0: `0x`, `0o` or `0` for octal, `0b`, and `_` between digits. */
 const INTEGER = /^([+-]?)(0x(?:_?[\da-f])+|0o(?:_?[0-7])+|0b(?:_?[01])+|0(?:_?[0-7])*|[1-9](?:_?\d)*)$/i;
 
-function wholeNumber(text: string, least: number, most: number): number | undefined {
-  const [, sign, digits] = INTEGER.exec(text) ?? [];
-  if (digits === undefined) return undefined;
-  const plain = digits.replaceAll('_', '').replace(/^0(?=\d)/, '0o');
-  const value = sign === '-' ? 0 - Number(plain) : Number(plain);
-  return Number.isSafeInteger(value) && value >= least && value <= most ? value : undefined;
-}
-
-/** Go's time.ParseDuration, rounded up to whole microseconds. Returns undefined for an invalid or negative duration. */
-function parseDuration(text: string): number | undefined {
-  const nanos = parseGoDuration(text);
-  if (nanos === undefined || nanos < 0n) return undefined;
-  return Number((nanos + 999n) / 1000n);
+function wholeNumber(least: number): ValueType<number> {
+  return {
+    parse(text, max) {
+      const [, sign, digits] = INTEGER.exec(text) ?? [];
+      if (digits === undefined) return undefined;
+      const plain = digits.replaceAll('_', '').replace(/^0(?=\d)/, '0o');
+      const value = sign === '-' ? 0 - Number(plain) : Number(plain);
+      return Number.isSafeInteger(value) && value >= least && value <= max ? value : undefined;
+    },
+    expected: (max) => `a whole number ${range(least, max)}`,
+  };
 }
 
 /** Describes the range of a number for messages. */
@@ -48,9 +98,10 @@ function range(least: number, most: number): string {
   return most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
 }
 
-function unitHint(text: string): string {
-  if (text.startsWith('-')) return '; the duration must not be negative';
-  return /^\d+(?:\.\d+)?$/.test(text) ? `; add the unit, for example ${text}s` : '';
+/** Go's time.ParseDuration, rounded up to whole microseconds. Returns undefined for an invalid or negative duration. */
+function parseDuration(text: string): number | undefined {
+  const nanos = parseGoDuration(text);
+  return nanos === undefined || nanos < 0n ? undefined : Number((nanos + 999n) / 1000n);
 }
 
 /**
@@ -72,151 +123,91 @@ export function readPairs(
   return map;
 }
 
-const SAMPLE = 'a list of fractions from 0 to 1 for denied and other requests, such as denied=1,ok=0.01';
-
 /** Reads `denied=1,ok=0.01`, or one of both. A missing share is 0. */
-function readSample(text: string): Parsed<SettingTypes['decision_sample']> {
-  if (text === '') return good(undefined);
+function readSample(text: string): SettingTypes['decision_sample'] {
   const shares = { denied: 0, ok: 0 };
   const named = new Set<string>();
   for (const part of text.split(',')) {
     const [, name = '', digits = ''] = /^\s*(denied|ok)\s*[=:]\s*(\d+\.?\d*|\.\d+)\s*$/.exec(part) ?? [];
     const share = Number(digits);
-    if ((name !== 'denied' && name !== 'ok') || named.has(name)) return bad(SAMPLE);
-    if (share > 1) return bad(`${SAMPLE}; ${name} is more than 1`);
+    if ((name !== 'denied' && name !== 'ok') || named.has(name) || share > 1) return undefined;
     named.add(name);
     shares[name] = share;
   }
-  return good(shares);
+  return shares;
 }
 
-function oneOf(words: readonly string[]): string {
-  const [only] = words;
-  return words.length === 1 ? `${only}, the only valid value` : `one of ${words.join(', ')}`;
-}
-
-/** Types whose values are words. The Helm chart accepts the same words. */
-export const CHOICES = {
-  log_level: { words: Object.keys(LOG_LEVELS) as LogLevel[], inAnyCase: true },
-  log_format: { words: ['auto', 'json', 'text'], inAnyCase: true },
-  grpc_transport: { words: ['h2', 'grpc-js'], inAnyCase: false },
-  worker_scheduling: { words: ['round-robin', 'kernel', 'reuse-port'], inAnyCase: false },
-  trace_protocol: { words: ['http', 'grpc'], inAnyCase: false },
-  config_type: { words: ['FILE', 'GRPC_XDS_SOTW'], inAnyCase: false },
-  backend_type: { words: ['', 'redis', 'memcache'], inAnyCase: false },
-  redis_socket_type: { words: ['', 'tcp', 'unix'], inAnyCase: false },
-  redis_type: { words: ['single', 'cluster', 'sentinel'], inAnyCase: true },
-  pool_on_empty: { words: ['WAIT', 'CREATE', 'ERROR'], inAnyCase: true },
-  algorithm: { words: ALGORITHMS, inAnyCase: true },
-} as const satisfies {
-  readonly [T in SettingType]?: { readonly words: readonly SettingTypes[T][]; readonly inAnyCase: boolean };
-};
-
-/** Returns a parser that accepts one of the words of a type. */
-function choice<T extends keyof typeof CHOICES>(type: T): (text: string) => Parsed<SettingTypes[T]> {
+/** Returns the type whose values are some words. */
+function choice<Type extends keyof typeof CHOICES>(type: Type): ValueType<SettingTypes[Type]> {
   const { words, inAnyCase }: { readonly words: readonly string[]; readonly inAnyCase: boolean } =
     CHOICES[type];
-  return (text) => {
-    const word = words.find((one) => one === text || (inAnyCase && one.toLowerCase() === text.toLowerCase()));
-    return word === undefined ? bad(oneOf(words.filter((one) => one !== ''))) : good(word as SettingTypes[T]);
+  return {
+    parse: (text) =>
+      words.find((word) => word === text || (inAnyCase && word.toLowerCase() === text.toLowerCase())) as
+        | SettingTypes[Type]
+        | undefined,
+    expected: `one of ${words.filter((word) => word !== '').join(', ')}`,
   };
 }
 
-/** Words that are common for switches, with the value that they stand for. */
-const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map(
-  [true, false].flatMap((value) =>
-    (value ? 'y yes on enable enabled true' : 'n no off disable disabled false')
-      .split(' ')
-      .map((word) => [word, value] as const),
-  ),
-);
-
-/**
- * Returns the number of bytes of strings such as `512MB`, `512Mi` or `1 GiB`. All units are powers of 1024, as for
- * memory.
- */
-function bytesOf(text: string): number | undefined {
-  const [, digits = '', unit = ''] = /^(\d{1,6}) ?([kmg])i?b?$/i.exec(text.trim()) ?? [];
-  return digits === '' ? undefined : Number(digits) * 1024 ** ('kmg'.indexOf(unit.toLowerCase()) + 1);
+function optional<Value>(type: ValueType<Value>): ValueType<Value> {
+  return { ...type, isOptional: true };
 }
 
-/** Describes a whole number from `least` to `most` for messages. */
-function expectedNumber(text: string, least: number, most: number): string {
-  const bytes = bytesOf(text);
-  return `a whole number ${range(least, most)}${bytes === undefined ? '' : `; write ${bytes}`}`;
-}
+const INTEGER_TYPE = wholeNumber(0);
+const BOOLEAN: ValueType<boolean> = { parse: goBoolean, expected: 'true or false' };
+const DURATION: ValueType<number> = {
+  parse: parseDuration,
+  expected: 'a duration such as 150ms, 2s or 1h30m',
+};
+const TIMEOUT: ValueType<number> = {
+  parse: (text) => parseDuration(text) || undefined,
+  expected: 'a duration above 0 such as 150ms, 2s or 1h30m',
+};
 
-/**
- * Returns the fraction of a string that is probably a percentage, such as `80` or `80%`. Otherwise returns undefined.
- */
-function percentageAsShare(text: string): number | undefined {
-  const [, percent = '', sign = ''] = /^(\d{1,3}(?:\.\d{1,3})?)(%?)$/.exec(text.trim()) ?? [];
-  const value = Number(percent);
-  // A number such as 1.5 is more likely a fraction that is too large.
-  const isPercentage =
-    percent !== '' && value <= 100 && (sign === '%' || (value > 1 && Number.isInteger(value)));
-  return isPercentage ? value / 100 : undefined;
-}
-
-const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Parsed<SettingTypes[T]> } = {
-  string: (text) => good(text),
-  port: (text) => {
-    const value = wholeNumber(text, 0, 65_535);
-    if (value !== undefined) return good(value);
-    const [, port] = /^[^:]{0,255}:(\d{1,5})$/.exec(text) ?? [];
-    return bad(`a port number from 0 to 65535${port === undefined ? '' : `; write ${port}`}`);
+const VALUE_TYPES: { readonly [Type in SettingType]: ValueType<SettingTypes[Type]> } = {
+  string: { parse: (text) => text, expected: 'a text' },
+  port: { parse: (text) => INTEGER_TYPE.parse(text, 65_535), expected: 'a port number from 0 to 65535' },
+  count: wholeNumber(1),
+  integer: INTEGER_TYPE,
+  optional_integer: optional(INTEGER_TYPE),
+  number: {
+    parse(text, max) {
+      const value = /^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+      return value >= 0 && value <= max ? value : undefined;
+    },
+    expected: (max) => `a number ${range(0, max)}`,
   },
-  count: (text, max = Number.MAX_SAFE_INTEGER) => {
-    const value = wholeNumber(text, 1, max);
-    return value === undefined ? bad(expectedNumber(text, 1, max)) : good(value);
+  boolean: BOOLEAN,
+  boolean_list: {
+    parse(text) {
+      const values = text.split(',').map((item) => goBoolean(item.trim()));
+      return values.includes(undefined) ? undefined : (values as boolean[]);
+    },
+    expected: 'true or false, or a list such as true,false',
   },
-  integer: (text, max = Number.MAX_SAFE_INTEGER) => {
-    const value = wholeNumber(text, 0, max);
-    return value === undefined ? bad(expectedNumber(text, 0, max)) : good(value);
+  duration: DURATION,
+  timeout: TIMEOUT,
+  optional_duration: optional(DURATION),
+  optional_timeout: optional(TIMEOUT),
+  string_list: {
+    parse: (text) => (text === '' ? [] : text.split(',').map((item) => item.trim())),
+    expected: 'a list such as a,b',
   },
-  optional_integer: (text, max) => (text === '' ? good(undefined) : parsers.integer(text, max)),
-  number: (text, max = Number.MAX_SAFE_INTEGER) => {
-    const value = /^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
-    if (value >= 0 && value <= max) return good(value);
-    const share = max === 1 ? percentageAsShare(text) : undefined;
-    return bad(`a number ${range(0, max)}${share === undefined ? '' : `; write ${share}`}`);
+  string_map: {
+    parse: (text) => readPairs(text, ':', '='),
+    expected: 'a list such as name:value,name:value',
   },
-  boolean: (text) => {
-    const value = goBoolean(text);
-    if (value !== undefined) return good(value);
-    const meant = SWITCH_WORDS.get(text.trim().toLowerCase());
-    return bad(
-      meant === undefined
-        ? 'true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)'
-        : `true or false; write ${meant}`,
-    );
+  metadata_map: {
+    parse: (text) => readPairs(text, '=', ':'),
+    expected: 'a list such as name=value,name=value',
   },
-  boolean_list: (text) => {
-    const values: boolean[] = [];
-    for (const item of text.split(',')) {
-      const parsed = parsers.boolean(item.trim());
-      if (!parsed.ok) return parsed;
-      values.push(parsed.value);
-    }
-    return good(values);
-  },
-  duration: (text) => {
-    const value = parseDuration(text);
-    return value === undefined ? bad(`a duration such as 150ms, 2s or 1h30m${unitHint(text)}`) : good(value);
-  },
-  optional_duration: (text) => (text === '' ? good(undefined) : parsers.duration(text)),
-  string_list: (text) => good(text === '' ? [] : text.split(',').map((item) => item.trim())),
-  string_map: (text) => {
-    const map = readPairs(text, ':', '=');
-    return map === undefined ? bad('a list such as name:value,name:value') : good(map);
-  },
-  metadata_map: (text) => {
-    const map = readPairs(text, '=', ':');
-    return map === undefined ? bad('a list such as name=value,name=value') : good(map);
-  },
+  decision_sample: optional({
+    parse: readSample,
+    expected: 'a list of fractions from 0 to 1 for denied and other requests, such as denied=1,ok=0.01',
+  }),
   log_level: choice('log_level'),
   log_format: choice('log_format'),
-  decision_sample: readSample,
   grpc_transport: choice('grpc_transport'),
   worker_scheduling: choice('worker_scheduling'),
   trace_protocol: choice('trace_protocol'),
@@ -228,7 +219,51 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   algorithm: choice('algorithm'),
 };
 
+const YES = /^(?:y|yes|on|enabled?|true)$/i;
+const NO = /^(?:n|no|off|disabled?|false)$/i;
+/** Sizes such as `512MB`, `512Mi` or `1 GiB`. All units are powers of 1024, as for memory. */
+const BYTES = /^(\d{1,6}) ?([kmg])i?b?$/i;
+
+/** Returns the valid value that the user probably meant by an invalid one, or undefined if that is unclear. */
+function meantValue(type: SettingType, text: string, max: number): string | number | undefined {
+  switch (type) {
+    case 'boolean':
+      return YES.test(text) ? 'true' : NO.test(text) ? 'false' : undefined;
+    case 'port':
+      return /^[^:]{0,255}:(\d{1,5})$/.exec(text)?.[1];
+    case 'count':
+    case 'integer':
+    case 'optional_integer': {
+      const [, digits, unit = ''] = BYTES.exec(text) ?? [];
+      return digits && Number(digits) * 1024 ** ('kmg'.indexOf(unit.toLowerCase()) + 1);
+    }
+    case 'number': {
+      const [, percent, sign] = /^(\d{1,3}(?:\.\d{1,3})?)(%?)$/.exec(text) ?? [];
+      // A number such as 1.5 is more likely a fraction that is too large.
+      const isPercentage = Number(percent) <= 100 && (sign === '%' || Number.isInteger(Number(percent)));
+      return max === 1 && isPercentage ? Number(percent) / 100 : undefined;
+    }
+    case 'duration':
+    case 'timeout':
+    case 'optional_duration':
+    case 'optional_timeout':
+      return /^\d*[1-9](?:\.\d+)?$/.test(text) ? `${text}s` : undefined;
+    default:
+      return undefined;
+  }
+}
+
 /** Parses a value of a type, with the syntax of the reference (Go). */
-export function parseValue(type: SettingType, text: string, max?: number): Parsed<SettingTypes[SettingType]> {
-  return parsers[type](text, max);
+export function parseValue(
+  type: SettingType,
+  text: string,
+  max = Number.MAX_SAFE_INTEGER,
+): Parsed<SettingTypes[SettingType]> {
+  const { parse, expected, isOptional } = VALUE_TYPES[type];
+  const isUnset = isOptional === true && text === '';
+  const value = isUnset ? undefined : parse(text, max);
+  if (value !== undefined || isUnset) return { ok: true, value };
+  const valid = typeof expected === 'string' ? expected : expected(max);
+  const meant = meantValue(type, text.trim(), max);
+  return { ok: false, expected: meant === undefined ? valid : `${valid}; write ${meant}` };
 }

@@ -160,7 +160,7 @@ describe('weir', () => {
     const server = await start({
       env: { CONFIG_PATH: folder.join('empty'), LOG_LEVL: 'debug', PROMETHEUS_ADDR: ':9090' },
     });
-    const prints = `warning: PROMETHEUS_ADDR has no effect: the Prometheus metrics of envoyproxy/ratelimit are off; set USE_PROMETHEUS=true.
+    const prints = `warning: PROMETHEUS_ADDR has no effect: set USE_PROMETHEUS=true, or unset this variable.
 warning: LOG_LEVL is not a weir setting, so it has no effect. Did you mean LOG_LEVEL?
 warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, only notes.txt; specify the directory that contains the policies`;
     const printed = warnings(server).join('\n');

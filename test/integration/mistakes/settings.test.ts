@@ -42,7 +42,7 @@ const VALUES: readonly BadSettings[] = [
   },
   {
     environment: { ...REDIS, REDIS_TIMEOUT: '2' },
-    prints: `weir: REDIS_TIMEOUT: "2" is not a duration such as 150ms, 2s or 1h30m; add the unit, for example 2s
+    prints: `weir: REDIS_TIMEOUT: "2" is not a duration above 0 such as 150ms, 2s or 1h30m; write 2s
 `,
   },
   {

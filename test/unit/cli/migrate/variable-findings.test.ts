@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { findInVariables, IMAGE_VARIABLES } from '../../../../src/cli/migrate/variable-findings.js';
-import { INERT_SETTINGS } from '../../../../src/server/settings/inert-settings.js';
+import { INERT_ROWS } from '../../../../src/server/settings/inert-settings.js';
 import { SETTINGS } from '../../../../src/server/settings/settings-table.js';
 import { environmentOf, parseDockerfile } from '../../../support/image/dockerfile.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
@@ -212,7 +212,7 @@ test('every sentence contains the name of its program', () => {
     advice,
     unused,
   } = findInVariables({
-    ...Object.fromEntries([...INERT_SETTINGS.keys()].map((name) => [name, '1'])),
+    ...Object.fromEntries(INERT_ROWS.map(({ name }) => [name, '1'])),
     REDIS_POOL_ON_EMPTY_BEHAVIOR: 'WAIT',
     GODEBUG: 'x',
     CACHE_KEY_PREFIX: 'a',

@@ -19,11 +19,6 @@ test('has every variable, and no other', () => {
   expect(accepts('DOG_STATSD_MOGRIFIER_TIMES_PATERN', '^time')).toBe(false);
 });
 
-test('accepts settings that were removed, so that an upgrade does not fail', () => {
-  expect(accepts('RLS_CODEC', 'reference')).toBe(true);
-  expect(accepts('RLS_CODEC', 'fast')).toBe(true);
-});
-
 const TEXTS = [
   ...['', '0', '1', '+7', '0x1F', '0b101', '0o17', '017', '1_000', '65535', '0.5', '.5', '1e3', '1.'],
   ...['true', 'T', 'False', '10s', '1h30m', '1.5s', '150ms', '0', '5us', '5µs', '2ns', '+2s', 'redis:6379'],

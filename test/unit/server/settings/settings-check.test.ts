@@ -18,17 +18,17 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'no time for Redis',
     { ...REDIS, REDIS_TIMEOUT: '0' },
-    /^REDIS_TIMEOUT: with 0, a decision could wait .* such as 10s$/,
+    /^REDIS_TIMEOUT: "0" is not a duration above 0 such as 150ms/,
   ],
   [
     'no time for the second',
     { ...REDIS, REDIS_PERSECOND_TIMEOUT: '0s' },
-    /^REDIS_PERSECOND_TIMEOUT: with 0, a decision could wait/,
+    /^REDIS_PERSECOND_TIMEOUT: "0s" is not a duration above 0/,
   ],
   [
     'statistics all the time',
     { STATS_FLUSH_INTERVAL: '0' },
-    /^STATS_FLUSH_INTERVAL: with 0, weir would send/,
+    /^STATS_FLUSH_INTERVAL: "0" is not a duration above 0/,
   ],
   [
     'no address',
@@ -84,15 +84,6 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     'what Envoy does not add',
     { ENVOY_ADDS_HEADERS: 'retry-after,ratelimit' },
     /^ENVOY_ADDS_HEADERS: .* does not add "ratelimit"; choose from x-ratelimit, retry-after$/,
-  ],
-  [
-    'a header that Envoy adds, too',
-    {
-      ENVOY_ADDS_HEADERS: 'x-ratelimit',
-      LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
-      LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit',
-    },
-    /^LIMIT_LIMIT_HEADER: according to ENVOY_ADDS_HEADERS, Envoy adds X-RateLimit-Limit itself/,
   ],
   [
     'a cluster with a URL',
@@ -168,12 +159,10 @@ test('a variable without effect is reported with the reason', () => {
   expect(notesOf({})).toEqual([]);
 });
 
-test('a removed setting is accepted with any value, and reported as a variable and as a flag', () => {
-  const notes = ['RLS_CODEC has no effect: weir always uses its own codec; unset this variable.'];
-  for (const value of ['fast', 'reference', 'slow']) {
+test('a removed setting is accepted with any value, and reported', () => {
+  const notes = ['RLS_CODEC: weir always uses its own codec; unset this variable'];
+  for (const value of ['fast', 'reference', 'slow'])
     expect(readSettings({ RLS_CODEC: value })).toMatchObject({ ok: true, notes });
-    expect(readSettings({}, { RLS_CODEC: value })).toMatchObject({ ok: true, notes });
-  }
 });
 
 test.each<[flags: Record<string, string>, line: RegExp]>([
@@ -215,11 +204,7 @@ test('a flag is reported like its variable', () => {
 test.each([
   ['REDIS_POOL_SIZE', 'many', 'a whole number of at least 0'],
   ['EXPIRATION_JITTER_MAX_SECONDS', '-1', 'a whole number of at least 0'],
-  [
-    'REDIS_PERSECOND_PIPELINE_WINDOW',
-    '5',
-    'a duration such as 150ms, 2s or 1h30m; add the unit, for example 5s',
-  ],
+  ['REDIS_PERSECOND_PIPELINE_WINDOW', '5', 'a duration such as 150ms, 2s or 1h30m; write 5s'],
   ['REDIS_POOL_ON_EMPTY_BEHAVIOR', 'PANIC', 'one of WAIT, CREATE, ERROR'],
 ])(
   '%s=%s, which the reference cannot read, ends the start although it would change nothing',
@@ -338,7 +323,7 @@ test.each<[environment: Record<string, string>, name: string | undefined, other:
 
 test.each([
   ['USE_STATSD', 'Off', 'true or false; write false'],
-  ['USE_STATSD', 'maybe', 'true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)'],
+  ['USE_STATSD', 'maybe', 'true or false'],
   ['MEMORY_MAX_BYTES', '1 GiB', 'a whole number of at least 1; write 1073741824'],
   ['LOCAL_CACHE_SIZE_IN_BYTES', '64k', 'a whole number of at least 0; write 65536'],
   ['MEMORY_MAX_BYTES', 'much', 'a whole number of at least 1'],
