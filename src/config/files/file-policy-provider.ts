@@ -161,7 +161,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.loader.close();
   }
 
-  private track(work: Promise<void>): void {
+  private track(work: Promise<unknown>): void {
     this.work = Promise.all([this.work, work]);
   }
 
@@ -246,18 +246,23 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   }
 
   private async poll(): Promise<void> {
-    const startMs = performance.now();
-    await this.compare('change');
-    if (this.running) this.schedulePoll((performance.now() - startMs) / MAX_POLLING);
+    const tookMs = await this.compare('change');
+    if (this.running) this.schedulePoll(tookMs / MAX_POLLING);
   }
 
-  /** Loads the files if they, or rows in Redis, differ from those that were read last. */
-  private async compare(reason: ReloadReason): Promise<void> {
+  /**
+   * Loads the files if they, or rows in Redis, differ from those that were read last. Resolves with the duration of the
+   * comparison, in milliseconds.
+   */
+  private async compare(reason: ReloadReason): Promise<number> {
     // The running load reads the current files.
-    if (this.loading) return;
+    if (this.loading) return 0;
+    const startMs = performance.now();
     const fingerprint = await runInTurns(fingerprintSteps(this.places, this.loaded.files));
     const isNew = fingerprint !== this.fingerprint || this.sources?.hasNewRows === true;
+    const tookMs = performance.now() - startMs;
     if (this.running && !this.loading && isNew) await this.reload(reason);
+    return tookMs;
   }
 }
 
