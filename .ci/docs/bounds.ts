@@ -15,7 +15,6 @@ import { MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
 import { MAX_PLAN_BYTES } from '../../src/config/read/plans/plan-rows.js';
 import { MAX_PLAN_ROWS } from '../../src/config/read/policy-fields.js';
-import { MAX_REPLY_MIB } from '../../src/config/sources/redis-rows.js';
 import { MAX_RULES_AT_ONCE } from '../../src/config/threads/render-config.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../src/config/yaml/yaml-bounds.js';
@@ -199,7 +198,6 @@ export const BOUNDS = `
 | files and directories below \`RUNTIME_ROOT\`, or in a directory that \`weir migrate\` reads | ${count(MAX_LAYOUT_ENTRIES)} | weir reports an error, and reads none of the files |
 | size of a policy file; number of errors that weir lists for one load | ${size(MAX_FILE_BYTES)}; ${count(MAX_PROBLEMS)} | the file is invalid; weir shows the number of further errors |
 | size of a table of [plans](../policy/plans.md); number of rows | ${size(MAX_PLAN_BYTES)}; ${count(MAX_PLAN_ROWS)} | the file is invalid |
-| size of a reply with rows of such a table in Redis | ${MAX_REPLY_MIB} MiB | weir keeps the rows in memory |
 | characters of a customer in a table of plans | ${String(MAX_KEY_UNITS)} | the row is invalid |
 | size of a certificate or key that weir reloads; size of a login file | ${size(MAX_TLS_FILE_BYTES)}; ${size(MAX_LOGIN_FILE_BYTES)} | ${FILE_REJECTED} |
 | size of any other file that a setting or option specifies (a regular file, not a pipe or device) | ${size(MAX_NAMED_FILE_BYTES)} | ${FILE_REJECTED} |

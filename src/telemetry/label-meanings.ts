@@ -65,8 +65,7 @@ export const SOURCE_FAULT: LabelMeaning = {
     content: 'the key does not exist, or is not a hash',
     transfer: 'the response ended too early, or the table changed while weir read it',
     timeout: 'the response was not complete after 60 seconds',
-    too_large:
-      'the table has more than 128 MiB or 2,000,000 rows, or Redis sends a reply of more than 32 MiB',
+    too_large: 'the table has more than 128 MiB or 2,000,000 rows',
   },
 };
 export const WORKER_STATES = {

@@ -19,10 +19,8 @@ const DISCONNECT_MS = 100;
 const REFUSED_LOGIN = /^(?:WRONGPASS|NOAUTH|NOPERM)/;
 /** Number of fields per HSCAN, about. Redis decides no requests meanwhile. */
 const SCAN_COUNT = 250;
-/** Size of a block of rows, about, in bytes. */
-const BLOCK_BYTES = 256 * 1024;
-/** Maximum size of one reply, in MiB, so that another hash than the one that was meant does not fill the memory. */
-export const MAX_REPLY_MIB = 32;
+/** Size of a block of rows, about, in characters. */
+const BLOCK_LENGTH = 256 * 1024;
 /** Maximum size of the file with the password, in bytes. */
 const MAX_PASSWORD_BYTES = 16_384;
 
@@ -138,20 +136,17 @@ export class RedisRows {
     signal.addEventListener('abort', stop, { once: true });
     try {
       await this.#logIn(client, password);
-      const bound = new ReplyBound(client, (error) => {
-        why = error;
-      });
-      return await this.#readHash(client, bound);
+      return await this.#readHash(client);
     } catch (error) {
       // The event names the reason, and a rejection may only mean that the connection is closed.
-      throw error instanceof SourceError && !(why instanceof SourceError) ? error : (why ?? error);
+      throw error instanceof SourceError ? error : (why ?? error);
     } finally {
       signal.removeEventListener('abort', stop);
       client.disconnect();
     }
   }
 
-  async #readHash(client: Redis, bound: ReplyBound): Promise<UpdateResult> {
+  async #readHash(client: Redis): Promise<UpdateResult> {
     const hash = this.#hash;
     const version = await client.get(`${hash}:version`);
     if (version !== null && version === this.#known?.version) return 'unchanged';
@@ -163,7 +158,7 @@ export class RedisRows {
     const fields = await client.hlen(hash);
     if (fields > MAX_PLAN_ROWS)
       throw new SourceError('too_large', `the hash has ${fields} fields, more than ${MAX_PLAN_ROWS}`);
-    const { bytes, digest } = await bytesOf(client, hash, bound);
+    const { bytes, digest } = await bytesOf(client, hash);
     // A part of a changed hash could be a table without some customers.
     if ((await client.hlen(hash)) !== fields || (await client.get(`${hash}:version`)) !== version)
       throw new SourceError('transfer', 'the hash changed while weir read it');
@@ -265,87 +260,39 @@ function connectionMessage(text: string): string {
  * Reads the fields of a hash. HSCAN may return a field twice, and names of a million fields would stop other callers,
  * so the reader of the rows ignores repeated fields.
  */
-async function bytesOf(
-  client: Redis,
-  hash: string,
-  bound: ReplyBound,
-): Promise<{ bytes: PlanBytes; digest: string }> {
-  const rows = new SharedRows();
+async function bytesOf(client: Redis, hash: string): Promise<{ bytes: PlanBytes; digest: string }> {
+  const digest = createHash('sha256');
+  const blocks: Uint8Array[] = [];
+  let size = 0;
+  let lines = '';
   try {
     for (let cursor = ''; cursor !== '0'; ) {
-      bound.reset();
       const [next, fields] = await client.hscan(hash, cursor || '0', 'COUNT', SCAN_COUNT);
       cursor = next;
-      let lines = '';
       for (let at = 0; at < fields.length; at += 2) {
         lines += `${JSON.stringify([fields[at], fields[at + 1]])}\n`;
       }
-      rows.add(Buffer.from(lines));
+      if (lines.length < BLOCK_LENGTH && cursor !== '0') continue;
+      const block = shared(Buffer.from(lines));
+      lines = '';
+      size += block.length;
+      if (size > MAX_PLAN_BYTES) {
+        throw new SourceError('too_large', `the answer has more than ${MAX_PLAN_BYTES / 1024 / 1024} MiB`);
+      }
+      digest.update(block);
+      blocks.push(block);
     }
     // The scan of a hash that is deleted meanwhile ends early, and without an error.
-    if ((await client.type(hash)) === 'hash') return rows.finish();
+    if ((await client.type(hash)) === 'hash') return { bytes: blocks, digest: digest.digest('hex') };
   } catch (error) {
     throw error instanceof SourceError ? error : new SourceError('transfer', (error as Error).message);
   }
   throw new SourceError('transfer', 'the hash was deleted while weir read it');
 }
 
-/** Ends the connection as soon as a reply is too large. */
-class ReplyBound {
-  #bytes = 0;
-
-  /** `onRefused` receives the reason. */
-  constructor({ stream }: Redis, onRefused: (error: SourceError) => void) {
-    stream.on('data', (chunk: Uint8Array) => {
-      this.#bytes += chunk.length;
-      if (this.#bytes <= MAX_REPLY_MIB * 1024 * 1024) return;
-      const message = `a reply has more than ${MAX_REPLY_MIB} MiB, because names or values are too long`;
-      onRefused(new SourceError('too_large', message));
-      // A disconnect would read the rest of the reply first.
-      stream.destroy();
-    });
-  }
-
-  /** Begins with another reply. */
-  reset(): void {
-    this.#bytes = 0;
-  }
-}
-
-/** Collects bytes in shared memory, so that the thread that reads the rows gets them without a copy. */
-class SharedRows {
-  readonly #blocks: Uint8Array[] = [];
-  readonly #hash = createHash('sha256');
-  /** Parts of the next block. */
-  #parts: Uint8Array[] = [];
-  #partBytes = 0;
-  #bytes = 0;
-
-  add(part: Uint8Array): void {
-    this.#bytes += part.length;
-    if (this.#bytes > MAX_PLAN_BYTES) {
-      throw new SourceError('too_large', `the answer has more than ${MAX_PLAN_BYTES / 1024 / 1024} MiB`);
-    }
-    this.#hash.update(part);
-    this.#parts.push(part);
-    this.#partBytes += part.length;
-    if (this.#partBytes >= BLOCK_BYTES) this.#share();
-  }
-
-  finish(): { readonly bytes: PlanBytes; readonly digest: string } {
-    this.#share();
-    return { bytes: this.#blocks, digest: this.#hash.digest('hex') };
-  }
-
-  #share(): void {
-    const block = new Uint8Array(new SharedArrayBuffer(this.#partBytes));
-    let at = 0;
-    for (const part of this.#parts) {
-      block.set(part, at);
-      at += part.length;
-    }
-    this.#blocks.push(block);
-    this.#parts = [];
-    this.#partBytes = 0;
-  }
+/** Copies bytes to shared memory, so that the thread that reads the rows gets them without a copy. */
+function shared(bytes: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  copy.set(bytes);
+  return copy;
 }
