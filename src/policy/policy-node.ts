@@ -126,6 +126,13 @@ export class PolicyNode {
     return this.fields.value;
   }
 
+  /** How the node matches values; `any` without a value. */
+  get kind(): 'exact' | 'cidr' | 'pattern' | 'regex' | 'any' {
+    if (this.matcher !== undefined) return this.matcher.kind;
+    if (this.value === '') return 'any';
+    return this.wildcard === undefined ? 'exact' : 'pattern';
+  }
+
   get shareThreshold(): boolean {
     return this.fields.shareThreshold;
   }

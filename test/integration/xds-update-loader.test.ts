@@ -3,13 +3,15 @@
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { expect, test } from '@jest/globals';
 import { assetPath } from '../../src/assets.js';
+import { inEffectOf, type LoadedPolicies } from '../../src/config/files/load-policies.js';
+import { LoadThread } from '../../src/config/threads/load-thread.js';
 import {
   createDiscoveryCodec,
   type DiscoveryResponse,
   RATE_LIMIT_CONFIG_TYPE,
   type Resource,
 } from '../../src/config/xds/discovery.js';
-import { UpdateLoader } from '../../src/config/xds/update-loader.js';
+import type { UpdateRequest } from '../../src/config/xds/load-update.js';
 import { formatProblem, MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
 import { encodeConfig } from '../support/xds/xds-server.js';
 
@@ -37,8 +39,26 @@ function update(resources: readonly Resource[], versionInfo = ''): DiscoveryResp
   return codec.decodeResponse(RESPONSE.serialize({ versionInfo, resources: any }));
 }
 
+/** Loads updates in threads, as XdsSource does. */
+class UpdateLoader {
+  readonly #thread = new LoadThread<UpdateRequest>('src/config/xds/update-thread.js');
+
+  load(
+    response: DiscoveryResponse,
+    previous: LoadedPolicies | undefined,
+    rejected?: string,
+  ): Promise<LoadedPolicies> {
+    const request = { response, rejected, options: {}, before: inEffectOf(previous) };
+    return this.#thread.load(request, previous);
+  }
+
+  close(): void {
+    this.#thread.close();
+  }
+}
+
 test('keeps the objects of unchanged domains in an update', async () => {
-  const loader = new UpdateLoader({ mergeDomains: false });
+  const loader = new UpdateLoader();
   const first = await loader.load(update([resource('one', 1), resource('two', 1)]), undefined);
   const second = await loader.load(update([resource('two', 2), resource('one', 1)]), first);
   expect([first.errors, second.errors]).toEqual([[], []]);
@@ -55,7 +75,7 @@ test('keeps the objects of unchanged domains in an update', async () => {
 });
 
 test('removes a domain that is missing in an update', async () => {
-  const loader = new UpdateLoader({ mergeDomains: false });
+  const loader = new UpdateLoader();
   const first = await loader.load(update([resource('one', 1), resource('two', 1)]), undefined);
   const second = await loader.load(update([resource('one', 1)]), first);
   expect([...second.policySet.domains.keys()]).toEqual(['one']);
@@ -63,14 +83,14 @@ test('removes a domain that is missing in an update', async () => {
 });
 
 test('transfers 10,000 rules', async () => {
-  const loader = new UpdateLoader({ mergeDomains: false });
+  const loader = new UpdateLoader();
   const { errors, policySet } = await loader.load(update([resource('big', 7, 10_000)]), undefined);
   expect(errors).toEqual([]);
   expect(policySet.domains.get('big')?.rules).toHaveLength(10_000);
 });
 
 test('does not load the rejected update again, whatever the order of its resources', async () => {
-  const loader = new UpdateLoader({ mergeDomains: false });
+  const loader = new UpdateLoader();
   const good = await loader.load(update([resource('kept', 1)]), undefined);
   const resources = [resource('', 1), resource('one', 1)];
   const first = await loader.load(update(resources, 'v2'), good);
@@ -92,7 +112,7 @@ const ofEmptyDescriptors = (count: number): Resource => ({
 });
 
 test('transfers the first of a hundred thousand errors, and the number of the rest', async () => {
-  const loader = new UpdateLoader({ mergeDomains: false });
+  const loader = new UpdateLoader();
   const { errors } = await loader.load(update([ofEmptyDescriptors(100_000)]), undefined);
   expect(errors).toHaveLength(MAX_PROBLEMS + 1);
   expect(formatProblem(errors[0]!)).toMatch(/^resource 1: /);
@@ -104,7 +124,7 @@ test('bytes that are not a message are not decoded', () => {
 });
 
 test('rejects a load when it is closed', async () => {
-  const loader = new UpdateLoader({ mergeDomains: false });
+  const loader = new UpdateLoader();
   const loading = loader.load(update([resource('one', 1)]), undefined);
   loader.close();
   await expect(loading).rejects.toThrow(/the thread that loads policies exited|closed/);

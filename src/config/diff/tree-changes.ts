@@ -24,12 +24,6 @@ import {
   unmatchedSetting,
 } from './settings.js';
 
-function kindOf({ matcher, value, wildcard }: PolicyNode): 'exact' | 'cidr' | 'pattern' | 'regex' | 'any' {
-  if (matcher !== undefined) return matcher.kind;
-  if (value === '') return 'any';
-  return wildcard === undefined ? 'exact' : 'pattern';
-}
-
 /** The nodes of a level that match several values. Added and removed nodes share values only with these nodes. */
 class Sharers {
   readonly nodes: readonly PolicyNode[];
@@ -37,7 +31,7 @@ class Sharers {
   readonly subtrees: readonly PolicyNode[];
 
   constructor(level: readonly PolicyNode[]) {
-    this.nodes = level.filter((node) => kindOf(node) !== 'exact');
+    this.nodes = level.filter((node) => node.kind !== 'exact');
     this.subtrees = this.nodes.flatMap((node) => [...node.withDescendants()]);
   }
 }
@@ -82,7 +76,7 @@ export class TreeChanges {
   /** Returns the path of a node in messages. Values of secret keys are redacted. */
   #pathOf(node: PolicyNode): string {
     const labels = node.path().map((one) => {
-      const isSecret = kindOf(one) === 'exact' && this.#secretKeys.has(one.key) && !isCredential(one.key);
+      const isSecret = one.kind === 'exact' && this.#secretKeys.has(one.key) && !isCredential(one.key);
       return isSecret ? `${one.key}=${redacted(one.value)}` : one.label;
     });
     return labels.join('/');
@@ -119,7 +113,7 @@ export class TreeChanges {
     oldsByName: ReadonlyMap<string, PolicyNode>,
   ): Generator<PlacedChange> {
     for (const kind of ['pattern', 'regex']) {
-      const common = nows.filter((now) => kindOf(now) === kind && oldsByName.has(nameOf(now)));
+      const common = nows.filter((now) => now.kind === kind && oldsByName.has(nameOf(now)));
       const places = common.map((now) => oldsByName.get(nameOf(now))?.id ?? 0);
       const first = common.findIndex((_, i) => (places[i + 1] ?? Infinity) < (places[i] ?? 0));
       const [node, next] = [common[first], common[first + 1]];
@@ -133,7 +127,7 @@ export class TreeChanges {
   *#wholeNode(effect: 'appears' | 'vanishes', node: PolicyNode, level: Sharers): Generator<PlacedChange> {
     const isNew = effect === 'appears';
     // A node without a value matches only what no other node matches.
-    const sharers = kindOf(node) === 'any' ? NO_SHARERS : level;
+    const sharers = node.kind === 'any' ? NO_SHARERS : level;
     const own = [...node.withDescendants()];
     const [olds, nows] = isNew ? [sharers.subtrees, own] : [own, sharers.subtrees];
     const phase = this.#phaseChange(olds, nows);
@@ -171,7 +165,7 @@ export class TreeChanges {
   #placeText({ nodes }: Sharers): string {
     const [node] = nodes;
     if (node === undefined) return 'no limit';
-    if (nodes.length > 1 || kindOf(node) !== 'any') return '';
+    if (nodes.length > 1 || node.kind !== 'any') return '';
     const limits = node.rules.map((rule) => brief(rule, this.#context)).join(' and ');
     return limits === '' ? `no limit at ${this.#pathOf(node)}` : `${limits} from rule ${this.#pathOf(node)}`;
   }
@@ -220,7 +214,7 @@ const NODE_SETTINGS: readonly Setting<PolicyNode>[] = [
 
 /** Returns what identifies a node on its level. A list has the name of its first item. */
 function nameOf(node: PolicyNode): string {
-  return `${kindOf(node)} ${node.matcher?.items[0] ?? node.value}`;
+  return `${node.kind} ${node.matcher?.items[0] ?? node.value}`;
 }
 
 function nodesByName(nodes: readonly PolicyNode[]): ReadonlyMap<string, PolicyNode> {

@@ -1,13 +1,17 @@
 import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
 import { shownStart } from '../../runtime/shown-address.js';
+import type { Fields } from './field.js';
 import type { FieldReader, Located } from './field-reader.js';
-import type { FieldValues } from './field-values.js';
-import type { POLICY_FIELDS } from './policy-fields.js';
+import { expectKeysOf, type FieldValues, readFields, readMapping } from './field-values.js';
+import { POLICY_FIELDS, RATE_FIELDS, RATE_KEYS } from './policy-fields.js';
 import type { RateDefaults } from './rates/rate-fields.js';
+import { readRate } from './rates/read-rate.js';
+import { readOnOver, warnOfUnusedResponse } from './read-on-over.js';
 import { phaseOf } from './read-phase.js';
-import { type RateLimitFields, readLimit, readRateLimit } from './read-rate-limit.js';
+import { answersOf } from './read-response.js';
 import { checkSpill, decidedByLast } from './read-spill.js';
+import { unitOf } from './scalar-kinds.js';
 
 /** The values of a descriptor. */
 export type DescriptorValues = FieldValues<(typeof POLICY_FIELDS)['descriptor']>;
@@ -46,7 +50,7 @@ export function readRules(reader: FieldReader, values: DescriptorValues, place: 
   const { metadata } = values;
   const isList = reader.field('rate_limits') !== undefined;
   const { phase, shadowMode, quotaMode, enforcePercent, detailedMetric } = place.node;
-  const base = { phase, shadowMode, quotaMode, enforcePercent, onStoreFailure, spillsTo: '', metadata };
+  const base = { phase, shadowMode, quotaMode, enforcePercent, onStoreFailure, metadata };
   const replaced: Located<string>[] = [];
   const limits = isList
     ? readList(reader, values.rate_limits ?? [], base, place.file, replaced)
@@ -80,6 +84,12 @@ export function readRules(reader: FieldReader, values: DescriptorValues, place: 
   };
 }
 
+/** What a limit has from its descriptor and its file, unless it sets its own. */
+type LimitBase = Pick<
+  RuleSpec,
+  'phase' | 'shadowMode' | 'quotaMode' | 'enforcePercent' | 'onStoreFailure' | 'metadata'
+>;
+
 /** Reads the `rate_limit`, if present. */
 function readSingle(
   reader: FieldReader,
@@ -88,31 +98,22 @@ function readSingle(
   defaults: RateDefaults,
   replaced: Located<string>[],
 ): readonly RuleSpec[] {
-  const fields = limitReader === undefined ? undefined : readRateLimit(limitReader, defaults);
-  if (fields === undefined) return [];
+  const rule = limitReader && readLimit(limitReader, 'rate_limit', base, defaults, replaced);
+  if (rule === undefined) return [];
   const isLeaf = isEmptyList(reader, 'descriptors');
-  if (fields.rate === undefined && isLeaf && reader.field('enforce_percent') !== undefined) {
+  if (rule.rate === undefined && isLeaf && reader.field('enforce_percent') !== undefined) {
     reader.warn(
       'enforce_percent',
       '"enforce_percent" has no effect, because the rule is unlimited; remove it',
     );
   }
-  if (fields.onOver !== undefined && base.quotaMode) {
+  if (rule.onOver !== undefined && base.quotaMode) {
     reader.error(
       'quota_mode',
       '"quota_mode" cannot be combined with "on_over", because a soft limit never denies; remove one of the two',
     );
   }
-  replaced.push(...fields.replaces);
-  return [limitOf(fields, base)];
-}
-
-/** What a limit has from its descriptor and its file, unless it sets its own. */
-type LimitBase = Omit<RuleSpec, Exclude<keyof RateLimitFields, 'onStoreFailure'>>;
-
-function limitOf(fields: RateLimitFields, base: LimitBase): RuleSpec {
-  const replaces = fields.replaces.map(({ value }) => value);
-  return { ...base, ...fields, replaces, onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure };
+  return [rule];
 }
 
 /** Reads the items of `rate_limits`. */
@@ -133,15 +134,10 @@ function readList(
   const rules: RuleSpec[] = [];
   const located: Located<string>[] = [];
   for (const item of items) {
-    const { fields, values } = readLimit(item, defaults);
-    const phase = phaseOf(values.phase) ?? base.phase;
-    const shadowMode = values.shadow_mode ?? base.shadowMode;
-    const enforcePercent = values.enforce_percent ?? base.enforcePercent;
-    if (fields === undefined) continue;
-    checkName(item, fields.name, rules);
-    located.push(...fields.replaces);
-    const own = { phase, shadowMode, enforcePercent, spillsTo: values.then ?? '' };
-    rules.push({ ...limitOf(fields, base), ...own });
+    const rule = readLimit(item, 'rate_limits_item', base, defaults, located);
+    if (rule === undefined) continue;
+    checkName(item, rule.name, rules);
+    rules.push(rule);
   }
   if (rules.length === items.length) checkSpill(items, rules);
   for (const { value, at, path } of located) {
@@ -201,4 +197,85 @@ function warnOfIgnoredFields(reader: FieldReader, fields: Readonly<Record<string
 function isEmptyList(reader: FieldReader, key: string): boolean {
   const value = reader.field(key)?.value;
   return value === undefined || (value.kind === 'list' && value.items.length === 0);
+}
+
+/** The keys of both kinds of limits, except for those of the rate, which may come from a plan. */
+const LIMITS = {
+  rate_limit: withoutRate(POLICY_FIELDS.rate_limit),
+  rate_limits_item: withoutRate(POLICY_FIELDS.rate_limits_item),
+};
+type LimitValues = FieldValues<typeof LIMITS.rate_limit> &
+  Partial<FieldValues<typeof LIMITS.rate_limits_item>>;
+
+function withoutRate<Of extends Fields>(fields: Of): Omit<Of, (typeof RATE_KEYS)[number]> {
+  const isRate = (key: string): boolean => RATE_KEYS.some((one) => one === key);
+  const others = Object.entries(fields).filter(([key]) => !isRate(key));
+  return Object.fromEntries(others) as unknown as Omit<Of, (typeof RATE_KEYS)[number]>;
+}
+
+/**
+ * Reads a `rate_limit`, or an item of `rate_limits`, whose rate is never absent. Returns undefined if it has errors,
+ * all of which are reported. Otherwise, adds the names that it replaces to `replaced`.
+ */
+function readLimit(
+  reader: FieldReader,
+  mapping: keyof typeof LIMITS,
+  base: LimitBase,
+  defaults: RateDefaults,
+  replaced: Located<string>[],
+): RuleSpec | undefined {
+  const errorsBefore = reader.problems.errorCount;
+  expectKeysOf(reader, mapping);
+  const values = readFields<Fields>(reader, LIMITS[mapping]) as unknown as LimitValues;
+  const { name = '', on_over: onOver, unlimited = false } = values;
+  const located = readReplaces(values.replaces ?? [], name);
+  const answers = answersOf(values);
+  const own = {
+    ...answers,
+    name,
+    replaces: located.map(({ value }) => value),
+    onOver: onOver && readOnOver(onOver),
+    onStoreFailure: answers.onStoreFailure ?? base.onStoreFailure,
+    phase: phaseOf(values.phase) ?? base.phase,
+    shadowMode: values.shadow_mode ?? base.shadowMode,
+    enforcePercent: values.enforce_percent ?? base.enforcePercent,
+    spillsTo: values.then ?? '',
+  };
+  if (unlimited) checkUnlimited(reader);
+  const isLimited = !unlimited && !reader.isBad('unlimited');
+  const limit = isLimited ? readRate(reader, defaults) : undefined;
+  if (reader.problems.errorCount > errorsBefore || (isLimited && limit === undefined)) return undefined;
+  if (onOver !== undefined) warnOfUnusedResponse(reader, defaults);
+  replaced.push(...located);
+  return { ...base, ...own, rate: limit?.rate, hold: limit?.hold, plan: limit?.plan };
+}
+
+function readReplaces(items: readonly FieldReader[], name: string): readonly Located<string>[] {
+  const replaces: Located<string>[] = [];
+  for (const item of items) {
+    const { name: replaced = '' } = readMapping(item, 'replaced_rule');
+    if (replaced !== '' && replaced === name) {
+      item.error('name', `"replaces" contains the rule's own name "${name}"; remove it`);
+    } else if (replaced !== '') {
+      replaces.push({ value: replaced, at: item.at('name'), path: item.pathOf('name') });
+    }
+  }
+  return replaces;
+}
+
+/** Checks the keys of an unlimited rule, which cannot have those that set a rate. */
+function checkUnlimited(reader: FieldReader): void {
+  const ignored: string[] = ['response_headers', 'request_headers', 'denied_response', 'on_over'];
+  const unit = reader.name('unit');
+  // envoyproxy/ratelimit ignores these two here; it does not know the unit either.
+  if (unit !== undefined && unitOf(unit) === undefined) ignored.push('unit');
+  if (reader.scalar('requests_per_unit', RATE_FIELDS.requests_per_unit) !== undefined) {
+    ignored.push('requests_per_unit');
+  }
+  for (const key of new Set([...RATE_KEYS, ...ignored])) {
+    if (reader.field(key) === undefined || reader.isBad(key)) continue;
+    if (ignored.includes(key))
+      reader.warn(key, `"${key}" is ignored, because the rule is unlimited; remove it`);
+    else reader.error(key, `an unlimited rule cannot have "${key}"; remove "${key}" or "unlimited"`);
+  }
 }

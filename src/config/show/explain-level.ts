@@ -13,54 +13,54 @@ export interface TriedNode {
   readonly why: string;
 }
 
+/** The reasons for a result, by the kind of the node. */
+interface Reasons {
+  readonly failed: (value: string) => string;
+  readonly matched: (items: readonly string[], value: string) => string;
+}
+
+/** The kinds of nodes in the order of {@link Level.find}. */
+const KINDS: Readonly<Record<PolicyNode['kind'], Reasons>> = {
+  exact: { failed: () => 'the value does not match', matched: () => 'the value matches' },
+  cidr: {
+    failed: (value) =>
+      canonicalAddress(value) === undefined
+        ? 'the value is not an IP address'
+        : 'no block contains the address',
+    matched: (items, value) => `${longestBlock(items, value)} contains the address`,
+  },
+  pattern: { failed: () => 'the pattern does not match', matched: () => 'the pattern matches' },
+  regex: {
+    failed: () => 'the regular expression does not match the whole value',
+    matched: (items, value) => `${firstMatch(items, value) ?? ''} matches the whole value`,
+  },
+  any: { failed: () => '', matched: () => 'no value set: matches any value' },
+};
+
 /**
  * Returns the child nodes of `parent` with the entry's key, in the order of {@link Level.find}, up to the node `found`.
  */
 export function triedNodes(
   parent: PolicyNode,
-  entry: Entry,
+  { key, value }: Entry,
   found: PolicyNode | undefined,
 ): readonly TriedNode[] {
-  const nodes = parent.levels.get(entry.key)?.nodes ?? [];
+  const nodes = parent.levels.get(key)?.nodes ?? [];
   const tried: TriedNode[] = [];
-  const exact = nodes.filter(
-    (node) => node.value !== '' && node.wildcard === undefined && node.matcher === undefined,
-  );
-  if (found !== undefined && exact.includes(found)) {
-    return [{ node: found.label, matched: true, why: 'the value matches' }];
-  }
-  const fail = (failed: readonly PolicyNode[], why: string): void => {
-    if (failed.length === 0) return;
-    const names = failed.map((node) => node.label);
-    tried.push({ node: firstNames(names, 5), matched: false, why });
-  };
-  fail(exact, 'the value does not match');
-  const byBlock = nodes.filter((node) => node.matcher?.kind === 'cidr');
-  if (found?.matcher?.kind === 'cidr') {
-    const why = `${longestBlock(found.matcher.items, entry.value)} contains the address`;
+  for (const [kind, { failed, matched }] of Object.entries(KINDS)) {
+    const same = nodes.filter((node) => node.kind === kind);
+    const isInOrder = kind === 'pattern' || kind === 'regex';
+    // An exact value and an address are looked up.
+    const before = found?.kind !== kind ? same : isInOrder ? same.slice(0, same.indexOf(found)) : [];
+    const groups = kind === 'pattern' ? before.map((node) => [node]) : [before];
+    for (const group of groups) {
+      if (group.length === 0) continue;
+      const names = group.map(({ label }) => label);
+      tried.push({ node: firstNames(names, 5), matched: false, why: failed(value) });
+    }
+    if (found?.kind !== kind) continue;
+    const why = matched(found.matcher?.items ?? [], value);
     return [...tried, { node: found.label, matched: true, why }];
   }
-  fail(
-    byBlock,
-    canonicalAddress(entry.value) === undefined
-      ? 'the value is not an IP address'
-      : 'no block contains the address',
-  );
-  for (const node of nodes) {
-    if (node.wildcard === undefined) continue;
-    const matched = node === found;
-    const why = matched ? 'the pattern matches' : 'the pattern does not match';
-    tried.push({ node: node.label, matched, why });
-    if (matched) return tried;
-  }
-  const byRegex = nodes.filter((node) => node.matcher?.kind === 'regex');
-  if (found?.matcher?.kind === 'regex') {
-    fail(byRegex.slice(0, byRegex.indexOf(found)), 'the regular expression does not match the whole value');
-    const pattern = firstMatch(found.matcher.items, entry.value) ?? '';
-    return [...tried, { node: found.label, matched: true, why: `${pattern} matches the whole value` }];
-  }
-  fail(byRegex, 'the regular expression does not match the whole value');
-  if (found !== undefined)
-    tried.push({ node: found.label, matched: true, why: 'no value set: matches any value' });
   return tried;
 }

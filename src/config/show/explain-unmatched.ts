@@ -51,10 +51,8 @@ function lastMatch(
 
 /** Returns the label of the exact value on a level that may have been meant instead of the entry's value. */
 function nearValue(parent: PolicyNode, { key, value }: Entry): string | undefined {
-  const exact = (parent.levels.get(key)?.nodes ?? []).filter(
-    (node) =>
-      !node.isSecret && node.value !== '' && node.matcher === undefined && node.wildcard === undefined,
-  );
+  const nodes = parent.levels.get(key)?.nodes ?? [];
+  const exact = nodes.filter(({ kind, isSecret }) => kind === 'exact' && !isSecret);
   const near = nearest(
     value,
     exact.map((node) => node.value),

@@ -20,13 +20,6 @@ const MAX_COMPARED_NAMES = 500;
 const MAX_KEYS = 32;
 const MAX_PATHS_SHOWN = 5;
 /**
- * Distances of two keys, where an additional or missing entry counts 1: `MISSPELT_KEY_DISTANCE` for a key that may be
- * misspelt, and `OTHER_KEY_DISTANCE` for another key, which is less likely than a missing entry.
- */
-const MISSPELT_KEY_DISTANCE = 0.4;
-const OTHER_KEY_DISTANCE = 1.5;
-
-/**
  * Returns the key paths below `root` that have limits or exemptions, shortest first. The search is bounded, so paths of
  * large policies may be missing.
  */
@@ -87,8 +80,9 @@ export function whyUnmatched(
     const place = pathText(keys);
     return `rules exist for ${place}, but none of them matches these values; compare the values with the policy`;
   }
-  const { path: near, distance } = nearestPath(keys, paths);
-  if (near.length === keys.length && distance < 1) return `did you mean ${pathText(near)}?`;
+  const compared = keys.length > MAX_COMPARED_KEYS ? [] : paths.slice(0, MAX_COMPARED_PATHS);
+  const misspelt = compared.find((path) => path.length === keys.length && isAlike(keys, path));
+  if (misspelt !== undefined) return `did you mean ${pathText(misspelt)}?`;
   const below = paths.find((path) => startsWith(path, keys));
   if (below !== undefined) {
     return (
@@ -108,9 +102,8 @@ export function whyUnmatched(
   if (turned !== undefined) {
     return `a rule exists for ${pathText(turned)}: send the same entries in this order`;
   }
-  // A distance below the maximum means that at least one key is the same or similar.
-  if (distance < Math.max(keys.length, near.length)) return `did you mean ${pathText(near)}?`;
-  return listed(paths);
+  const near = compared.find((path) => isAlike(keys, path));
+  return near === undefined ? listed(paths) : `did you mean ${pathText(near)}?`;
 }
 
 /** Returns a question with the most similar of some names; '' if none is similar. */
@@ -143,48 +136,14 @@ function startsWith(path: KeyPath, start: KeyPath): boolean {
   return path.length >= start.length && start.every((key, at) => path[at] === key);
 }
 
-/** Returns the path with the smallest distance: the fewest entries to add, remove or rename. */
-function nearestPath(
-  keys: KeyPath,
-  paths: readonly KeyPath[],
-): { readonly path: KeyPath; readonly distance: number } {
-  let nearest = { path: paths[0] as KeyPath, distance: Number.POSITIVE_INFINITY };
-  if (keys.length > MAX_COMPARED_KEYS) return nearest;
-  const known = new Map<string, number>();
-  for (const path of paths.slice(0, MAX_COMPARED_PATHS)) {
-    if (Math.abs(path.length - keys.length) > 1) continue;
-    const distance = pathDistance(keys, path, known);
-    if (distance < nearest.distance) nearest = { path, distance };
-  }
-  return nearest;
+/** Tells whether two key paths are the same, except for misspelt keys and an entry that only the longer one has. */
+function isAlike(one: KeyPath, other: KeyPath): boolean {
+  if (one.length > other.length) return isAlike(other, one);
+  if (one.length === other.length) return one.every((key, at) => isAlikeKey(key, other[at] as string));
+  return one.length + 1 === other.length && other.some((_, at) => isAlike(one, other.toSpliced(at, 1)));
 }
 
-/**
- * Returns the Levenshtein distance of two key paths, in which each misspelt key counts {@link MISSPELT_KEY_DISTANCE}.
- */
-function pathDistance(one: KeyPath, other: KeyPath, known: Map<string, number>): number {
-  let row = Array.from({ length: other.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= one.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const replaced =
-        (row[j - 1] as number) + keyDistance(one[i - 1] as string, other[j - 1] as string, known);
-      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] as number;
-}
-
-/** Returns the distance of two keys. `known` caches the distances. */
-function keyDistance(one: string, other: string, known: Map<string, number>): number {
-  if (one === other) return 0;
-  if (Math.max(one.length, other.length) > MAX_COMPARED_CHARACTERS) return OTHER_KEY_DISTANCE;
-  const pair = JSON.stringify([one, other]);
-  let distance = known.get(pair);
-  if (distance === undefined) {
-    distance = nearest(one, [other]) === undefined ? OTHER_KEY_DISTANCE : MISSPELT_KEY_DISTANCE;
-    known.set(pair, distance);
-  }
-  return distance;
+function isAlikeKey(one: string, other: string): boolean {
+  if (one === other) return true;
+  return Math.max(one.length, other.length) <= MAX_COMPARED_CHARACTERS && nearest(one, [other]) !== undefined;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import { type LoadOptions, type ReadPolicies, readDocuments } from '../files/load-policies.js';
-import { type InEffect, NOTHING_IN_EFFECT } from '../read/resolve-domains.js';
+import type { InEffect } from '../read/resolve-domains.js';
 import { allSecretKeys } from '../read/secret-keys.js';
 import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
@@ -17,16 +17,22 @@ import { toDocument } from './rate-limit-config.js';
 /** Maximum number of characters of a resource's name in messages. */
 const MAX_NAME = 200;
 
+/** Input of the thread that loads updates, as plain data. */
+export interface UpdateRequest {
+  readonly response: DiscoveryResponse;
+  /** Digest of the last rejected response. */
+  readonly rejected: string | undefined;
+  readonly options: LoadOptions;
+  readonly before: InEffect;
+}
+
 /**
  * Reads a DiscoveryResponse with {@link readUpdate}, and returns its digest as `contents`. A response with the digest
  * `rejected` is not read and returns an error with this reason. Never throws.
  */
 export function readResponse(
-  response: DiscoveryResponse,
+  { response, rejected, options, before }: UpdateRequest,
   codec: DiscoveryCodec,
-  options: LoadOptions,
-  rejected: string | undefined,
-  before: InEffect = NOTHING_IN_EFFECT,
 ): ReadPolicies {
   const contents = digestOf(response);
   if (contents !== rejected) return { ...readUpdate(response.resources, codec, options, before), contents };

@@ -1,13 +1,14 @@
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { shownAddress, withoutAddressSecrets } from '../../runtime/shown-address.js';
-import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
+import { inEffectOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
 import { MAX_SHOWN } from '../policy-provider.js';
 import type { NewSecret } from '../read/secret-keys.js';
+import { LoadThread } from '../threads/load-thread.js';
 import { type ConfigProblem, countProblems, formatProblem } from '../yaml/config-problem.js';
 import { AdsClient, type AdsClientOptions, type AdsUpdate, type Rejection } from './ads-client.js';
 import { createDiscoveryCodec } from './discovery.js';
-import { UpdateLoader } from './update-loader.js';
+import type { UpdateRequest } from './load-update.js';
 
 /** Events of a management server, for a log. */
 export interface XdsEvents {
@@ -58,7 +59,8 @@ export class XdsSource {
   /** Name of the management server in messages. */
   readonly server: string;
   readonly #policies: XdsPolicies;
-  readonly #loader: UpdateLoader;
+  readonly #loader = new LoadThread<UpdateRequest>('src/config/xds/update-thread.js');
+  readonly #options: LoadOptions;
   readonly #client: AdsClient;
   #connected = false;
   /** The last valid update, whose policies are in effect. */
@@ -70,7 +72,7 @@ export class XdsSource {
     this.events = events;
     this.server = shownAddress(server.address.target);
     this.#policies = policies;
-    this.#loader = new UpdateLoader(load);
+    this.#options = load;
     this.#client = new AdsClient({
       ...server,
       codec: createDiscoveryCodec(),
@@ -113,7 +115,9 @@ export class XdsSource {
   }
 
   async #update({ response, rejected }: AdsUpdate): Promise<Rejection | undefined> {
-    const loaded = await this.#loader.load(response, this.#accepted, rejected);
+    const before = inEffectOf(this.#accepted);
+    const request = { response, rejected, options: this.#options, before };
+    const loaded = await this.#loader.load(request, this.#accepted);
     const { versionInfo: version } = response;
     const { errors, contents: digest } = loaded;
     // The same update was reported when it was first rejected.
