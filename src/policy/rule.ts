@@ -1,3 +1,4 @@
+import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { Rate } from '../limiter/rate.js';
 import type { PlannedRate } from './plans/plan-rate.js';
@@ -166,10 +167,29 @@ export interface RuleNames {
   readonly statSuffix: string;
 }
 
-/** A compiled limit. Immutable; it lives as long as its tree. */
+/** Adds decisions of one rule to the numbers of its series, which it has found once. */
+export interface RuleCounter {
+  /** Identifies the counts that it adds to. */
+  readonly owner: object;
+  /**
+   * Counts a decided descriptor. `wouldBeThrottled`: the hits did not fit, but the phase or shadow mode allowed the
+   * descriptor. Soft limits over their limit are counted separately.
+   */
+  decided(overLimit: boolean, wouldBeThrottled: boolean): void;
+  /**
+   * Counts a descriptor in the statistics of envoyproxy/ratelimit, where the rule has the name `stat` (see
+   * Match.statNames). `outcome` is undefined if nothing decided the descriptor. `shadowed`: the hits did not fit, but
+   * `shadow_mode` or the phase allowed the descriptor.
+   */
+  counted(stat: string, take: TakeItem, outcome: TakeOutcome | undefined, shadowed: boolean): void;
+}
+
+/** A compiled limit. Immutable, except for {@link counter}; it lives as long as its tree. */
 export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
   /** Absent for `unlimited: true`. */
   readonly rate: Rate | undefined;
+  /** The counter of the service that counted the rule last. Found with the rule, it costs no lookup by name. */
+  counter: RuleCounter | undefined;
 }
 
 /**
@@ -219,12 +239,13 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, rate: Rate | undefined, 
     statName: names.statName,
     bucketSuffix: names.bucketSuffix,
     statSuffix: names.statSuffix,
+    counter: undefined,
   };
 }
 
 /** Returns the specification of a rule. */
 export function ruleSpecOf(rule: Rule): RuleSpec {
   // The remaining fields are the specification.
-  const { path, digest, statName, bucketSuffix, statSuffix, rate, ...said } = rule;
+  const { path, digest, statName, bucketSuffix, statSuffix, rate, counter, ...said } = rule;
   return { rate: rate === undefined ? undefined : rateSpecOf(rate), ...said };
 }

@@ -1,7 +1,7 @@
-import type { TakeOutcome } from '../limiter/bucket-store.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
+import type { Rule, RuleCounter } from '../policy/rule.js';
 import type { PlannedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
 import type { GivenUpReason } from './record/decision-record.js';
@@ -22,11 +22,10 @@ export type CountedSeries = number[];
 
 /** Counts decisions. The hot path calls it, so implementations do nothing but count. */
 export interface DecisionCounts {
-  /**
-   * Counts a descriptor that `rule` decided (`Rule.path` or `override`). `wouldBeThrottled`: the hits did not fit, but
-   * the phase or shadow mode allowed the descriptor. Soft limits are counted by {@link passedOver}.
-   */
-  decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
+  /** Returns the counter of a rule. */
+  counterOf(domain: string, rule: Rule): RuleCounter;
+  /** Returns the counter of a limit override, whose name `stat` in the reference's statistics callers choose. */
+  overrideCounter(domain: string, stat: string): RuleCounter;
   /** Counts a descriptor of a request that passed over the soft limit `rule`. `marked`: the request was marked. */
   passedOver(domain: string, rule: string, marked: boolean): void;
   /** Counts a descriptor of an allowed request that did not fit into `rule`, and for which another limit paid. */
@@ -67,19 +66,6 @@ export interface HoldCounts {
 
 /** The statistics of envoyproxy/ratelimit. */
 export interface ReferenceCounts {
-  /**
-   * Counts a descriptor; unlimited and replaced rules are not counted. `stat` is one of Match.statNames. For a limit
-   * override, `stat` is the name that the reference uses. Callers choose this name (`fromCaller`), so such series have
-   * a separate bound. `outcome` is undefined if nothing decided the descriptor. `shadowed`: the hits did not fit, but
-   * `shadow_mode` or the phase allowed the descriptor.
-   */
-  counted(
-    stat: string,
-    fromCaller: boolean,
-    take: PlannedTake,
-    outcome: TakeOutcome | undefined,
-    shadowed: boolean,
-  ): void;
   /** Counts a request that SHADOW_MODE allowed and that would be OVER_LIMIT otherwise. */
   globalShadow(): void;
   /**

@@ -2,9 +2,10 @@ import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/me
 import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
 import { isBeyondLimit } from '../limiter/rate.js';
-import type { DomainPolicy } from '../policy/policy.js';
+import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
+import type { Rule, RuleCounter } from '../policy/rule.js';
 import { secretKeysOf } from './answer/answer.js';
 import type { Caller } from './caller.js';
 import type { DecisionCounts, DecisionObserver, DecisionWarnings } from './decision-observer.js';
@@ -97,15 +98,24 @@ export class Observation {
     this.warnings.givenUp(domain, why, denied);
   }
 
-  /** Counts a descriptor in the reference's statistics. */
+  /** Counts a descriptor that was not decided in the reference's statistics. */
   counted(policy: DomainPolicy, { match, takes }: Decision): void {
-    for (let at = 0; at < takes.length; at++) {
-      const take = takes[at] as PlannedTake;
-      const { rule, outcome } = take;
-      const stat = rule === undefined ? overrideStat(policy, match.entries) : take.stat;
-      const shadowed = outcome?.limited === true && take.ruleEnforcement === 'observe' && !isSoft(take);
-      this.counts.reference.counted(stat, rule === undefined, take, outcome, shadowed);
+    for (const take of takes) {
+      this.counterOf(policy, match, take).counted(take.stat, take, take.outcome, isShadowed(take));
     }
+  }
+
+  private counterOf(policy: DomainPolicy, match: Match, { rule }: PlannedTake): RuleCounter {
+    if (rule !== undefined) return this.counterOfRule(policy.domain, rule);
+    return this.counts.overrideCounter(policy.domain, overrideStat(policy, match.entries));
+  }
+
+  /** Returns the counter of a rule, which the rule keeps. */
+  private counterOfRule(domain: string, rule: Rule): RuleCounter {
+    const { counter } = rule;
+    if (counter?.owner === this.counts) return counter;
+    rule.counter = this.counts.counterOf(domain, rule);
+    return rule.counter;
   }
 
   /** Reports a decided descriptor. */
@@ -114,13 +124,14 @@ export class Observation {
     if (decision.onlyEnds) return;
     const { domain } = policy;
     const { buckets } = this.observer;
-    this.counted(policy, decision);
     for (let at = 0; at < takes.length; at++) {
       const take = takes[at] as PlannedTake;
       const limited = take.outcome?.limited === true;
       const denied = overLimit && limited && take.ruleEnforcement !== 'observe';
       const overSoft = limited && isSoft(take);
-      this.counts.decided(domain, take.label, denied, limited && !denied && !overSoft);
+      const counter = this.counterOf(policy, match, take);
+      counter.counted(take.stat, take, take.outcome, isShadowed(take));
+      counter.decided(denied, limited && !denied && !overSoft);
       if (overSoft && passes) this.counts.passedOver(domain, take.label, take.marks);
       if (passes) for (const { label } of passedOver(take)) this.counts.spilled(domain, label);
       if (buckets !== undefined) {
@@ -140,7 +151,7 @@ export class Observation {
   private unlimitedOrUnmatched(domain: string, decision: Decision): void {
     const { match } = decision;
     const rule = unlimitedRule(decision);
-    if (rule !== '') this.counts.decided(domain, rule, false, false);
+    if (rule !== undefined) this.counterOfRule(domain, rule).decided(false, false);
     else {
       const series = this.counts.unmatched(domain, match.entries);
       if (match.onUnmatched === 'warn') this.warnings.unlimited.unmatched(domain, match.entries, series);
@@ -165,6 +176,11 @@ export class Observation {
     const micros = this.clock.monotonicMicros() - reported.startMicros;
     this.log?.write(recordOf(reported, response, { micros, sample, reason }));
   }
+}
+
+/** Returns whether the hits of a take did not fit, but `shadow_mode` or the phase allowed them. */
+function isShadowed(take: PlannedTake): boolean {
+  return take.outcome?.limited === true && take.ruleEnforcement === 'observe' && !isSoft(take);
 }
 
 /**

@@ -5,6 +5,16 @@ import { type AdminCounter, adminCounter } from './admin-calls.js';
 import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
 import { type CallCounters, callCounters, type GIVEN_UP_REASONS } from './call-counters.js';
 import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
+import {
+  CountedRule,
+  DECISION_SLOTS,
+  FORGIVEN,
+  OK,
+  OVER_LIMIT,
+  REPORTED,
+  type RuleCounts,
+  WOULD_BE_THROTTLED,
+} from './counted-rule.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { FamilyRegistry } from './family-registry.js';
 import { FailureCounter, type FailureCounts } from './history/failure-counts.js';
@@ -59,17 +69,9 @@ function keysLabel(entries: readonly Entry[]): string {
 export type UnmatchedSeries = number[];
 const UNMATCHED_SLOTS = 3;
 
-const OK = 0;
-const OVER_LIMIT = 1;
-const WOULD_BE_THROTTLED = 2;
-const FORGIVEN = 3;
-/** First of three values that {@link Metrics.takeNewDecisions} last reported. */
-const REPORTED = 4;
-const DECISION_SLOTS = 7;
-
 /**
- * All metrics of `/metrics`. Decisions are counted in plain arrays, and formatted at a scrape, so that a decision costs
- * two map lookups.
+ * All metrics of `/metrics`. Decisions are counted in plain arrays, and formatted at a scrape. A decision adds to
+ * numbers that its rule has found before, see {@link CountedRule}.
  */
 export class Metrics {
   readonly registry = new FamilyRegistry();
@@ -88,6 +90,7 @@ export class Metrics {
   readonly #byRule: SeriesBudget;
   readonly #byCaller: SeriesBudget;
   readonly #decisions: BoundedCounters;
+  readonly #ruleCounts: RuleCounts;
   readonly passedOver: ReturnType<typeof softLimitCounter>;
   readonly spilled: ReturnType<typeof spillCounter>;
   readonly #unmatched: BoundedCounters;
@@ -120,6 +123,7 @@ export class Metrics {
     this.#limits = [this.#byRule, this.#byCaller, byRule, byCaller];
     const { nearLimitRatio = 1, deniedHitsCount = true } = options;
     this.reference = new ReferenceStats({ byRule, byCaller, nearLimitRatio, deniedHitsCount });
+    this.#ruleCounts = { owner: this, decisions: this.#decisions, reference: this.reference };
     exposeProcess(this.registry);
     this.#exposeCounts();
     exposeMemory(this.registry, options.memoryStats);
@@ -132,11 +136,17 @@ export class Metrics {
     for (const result of ['success', 'error']) this.#calls.reloads.inc({ result }, 0);
   }
 
-  decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
-    const values = this.#decisions.series(domain, rule);
-    const code = overLimit ? OVER_LIMIT : OK;
-    values[code] = (values[code] as number) + 1;
-    if (wouldBeThrottled) values[WOULD_BE_THROTTLED] = (values[WOULD_BE_THROTTLED] as number) + 1;
+  /** Returns the counter of a rule. */
+  counterOf(
+    domain: string,
+    { path, statName }: { readonly path: string; readonly statName: string },
+  ): CountedRule {
+    return new CountedRule(this.#ruleCounts, { domain, label: path, stat: statName, fromCaller: false });
+  }
+
+  /** Returns the counter of a limit override that is named `stat`. All overrides of a domain share one series. */
+  overrideCounter(domain: string, stat: string): CountedRule {
+    return new CountedRule(this.#ruleCounts, { domain, label: 'override', stat, fromCaller: true });
   }
 
   /** Passes the decisions since the previous call to `take`, by rule; see {@link takeNewCounts}. */

@@ -1,5 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 import { redactEntries } from '../../policy/redact.js';
+import type { Rule } from '../../policy/rule.js';
 import { tightestOf } from '../answer/denial.js';
 import type { Decision } from '../plan.js';
 import { codeName } from './decision-record.js';
@@ -60,17 +61,16 @@ export const LOGGED_UNKNOWN_DOMAIN: LoggedDecision = {
   remaining: undefined,
 };
 
-/** Returns the path of the unlimited rule that decides a descriptor; '' for none. */
-export function unlimitedRule({ takes, match }: Decision): string {
-  const first = takes.length === 0 ? match.rules[0] : undefined;
-  return first?.path ?? '';
+/** Returns the unlimited rule that decides a descriptor. */
+export function unlimitedRule({ takes, match }: Decision): Rule | undefined {
+  return takes.length === 0 ? match.rules[0] : undefined;
 }
 
 /** Returns the log fields of a decided descriptor. */
 export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDecision {
   const { takes } = decision;
   const shown = tightestOf(takes, undefined);
-  const rule = shown?.label ?? takes[0]?.label ?? unlimitedRule(decision);
+  const rule = shown?.label ?? takes[0]?.label ?? unlimitedRule(decision)?.path ?? '';
   return {
     rule,
     unmatched: rule !== '' || decision.onlyEnds ? undefined : 'entries',

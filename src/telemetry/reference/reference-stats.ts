@@ -94,9 +94,9 @@ export interface ReferenceStatsOptions extends CountingRules {
 }
 
 /**
- * The statistics of the reference, with its names. A decision costs a lookup by name and a few additions. As in the
- * reference, a counter is created when it is first incremented. It is removed only if its rule no longer exists and
- * another series needs its place.
+ * The statistics of the reference, with its names. A decision of a rule whose series is known costs a few additions. As
+ * in the reference, a counter is created when it is first incremented. It is removed only if its rule no longer exists
+ * and another series needs its place.
  */
 export class ReferenceStats {
   readonly #options: ReferenceStatsOptions;
@@ -132,17 +132,23 @@ export class ReferenceStats {
     this.#sources = sources;
   }
 
-  /** Counts a decided descriptor; see ReferenceCounts.counted. */
-  counted(
-    stat: string,
-    fromCaller: boolean,
-    take: TakeItem,
-    outcome: TakeOutcome | undefined,
-    shadowed: boolean,
-  ): void {
+  /**
+   * Returns the series of a rule with this name. Callers choose the names of limit overrides (`fromCaller`), so such
+   * series have a separate bound.
+   */
+  seriesOf(stat: string, fromCaller: boolean): StatSeries {
     const isTooLong = fromCaller && stat.length > MAX_CALLER_NAME;
     const known = isTooLong ? undefined : this.#rules.get(stat);
-    const series = known ?? this.#addRule(stat, fromCaller);
+    return known ?? this.#addRule(stat, fromCaller);
+  }
+
+  /** Returns whether a series counts the rules that have no series of their own. */
+  isOverflow(series: StatSeries): boolean {
+    return series === this.#otherRule;
+  }
+
+  /** Counts a decided descriptor in the series of its rule; see RuleCounter.counted. */
+  add(series: StatSeries, take: TakeItem, outcome: TakeOutcome | undefined, shadowed: boolean): void {
     if (!series.changed) this.#note(series);
     countHits(series.values, this.#options, take, outcome, shadowed);
   }

@@ -1,13 +1,14 @@
 import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { Descriptor, RateLimitResponse, RequestBounds } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import {
   DEFAULT_MAX_MATCH_WORK,
   DEFAULT_MAX_REGEX_VALUE_BYTES,
   MatchWork,
 } from '../../../src/policy/match-work.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
+import type { Rule, RuleCounter } from '../../../src/policy/rule.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import type {
   BucketCounter,
@@ -70,8 +71,28 @@ class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWar
     unmatched: () => this.told.push((this.told.pop() as string).replace(' as meant', '')),
     unknownDomain: () => {},
   };
-  decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
-    this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);
+  counterOf(domain: string, { path }: Pick<Rule, 'path'>): RuleCounter {
+    return this.#counter(domain, path, undefined);
+  }
+  overrideCounter(domain: string, stat: string): RuleCounter {
+    return this.#counter(domain, 'override', stat);
+  }
+  /** `chosen`: the name in statistics that a caller has chosen. */
+  #counter(domain: string, rule: string, chosen: string | undefined): RuleCounter {
+    return {
+      owner: this,
+      decided: (overLimit, would) =>
+        this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${would ? ' would' : ''}`),
+      counted: (stat, { hits }, outcome, shadowed) =>
+        this.descriptors.push({
+          stat: chosen ?? stat,
+          fromCaller: chosen !== undefined,
+          hits,
+          used: outcome?.used,
+          limited: outcome?.limited ?? false,
+          shadowed,
+        }),
+    };
   }
   passedOver(domain: string, rule: string, marked: boolean): void {
     this.told.push(`${domain} ${rule} passed over${marked ? ' and marked' : ''}`);
@@ -94,18 +115,6 @@ class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWar
     unsettled: (domain, kind) => this.told.push(`${domain} ${kind} token`),
     lost: (domain, rule) => this.told.push(`${domain} ${rule} settlement lost`),
   };
-  counted(
-    stat: string,
-    fromCaller: boolean,
-    take: TakeItem,
-    outcome: TakeOutcome | undefined,
-    shadowed: boolean,
-  ): void {
-    const { hits } = take;
-    const used = outcome?.used;
-    const limited = outcome?.limited ?? false;
-    this.descriptors.push({ stat, fromCaller, hits, used, limited, shadowed });
-  }
   requestGivenUp(): void {}
   givenUp(domain: string, why: string, denied: boolean): void {
     this.told.push(`${domain} ${why}${denied ? ' denied' : ''}`);

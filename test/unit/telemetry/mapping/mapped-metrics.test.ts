@@ -48,7 +48,7 @@ const mappingOf = (yaml: string) => readMappingFile('conf.yaml', Buffer.from(yam
 test('rules with one and with two keys are in one family, and deeper rules in another', async () => {
   const { stats, registry } = create();
   for (const stat of ['d.k', 'd.k.s', 'd.k.s.deep', 'd.k.s.deeper']) {
-    stats.counted(stat, false, TAKE, OK, false);
+    stats.add(stats.seriesOf(stat, false), TAKE, OK, false);
   }
   const text = String(await registry.text());
   const lines = text
@@ -66,9 +66,9 @@ test('rules with one and with two keys are in one family, and deeper rules in an
 
 test('a second reading shows the sum, not twice the sum', async () => {
   const { stats, registry } = create();
-  stats.counted('d.k', false, TAKE, OK, false);
+  stats.add(stats.seriesOf('d.k', false), TAKE, OK, false);
   String(await registry.text());
-  stats.counted('d.k', false, TAKE, OK, false);
+  stats.add(stats.seriesOf('d.k', false), TAKE, OK, false);
   String(await registry.text());
   expect(String(await registry.text())).toContain(
     'ratelimit_service_rate_limit_total_hits{domain="d",key1="k"} 4\n',
@@ -146,9 +146,9 @@ mappings:
 
 test('families of several processes are added up, with any labels', async () => {
   const [one, other] = [create(), create()];
-  one.stats.counted('d.k', false, TAKE, OK, false);
-  other.stats.counted('d.k', false, TAKE, OK, false);
-  other.stats.counted('d.k.s', false, TAKE, OK, false);
+  one.stats.add(one.stats.seriesOf('d.k', false), TAKE, OK, false);
+  other.stats.add(other.stats.seriesOf('d.k', false), TAKE, OK, false);
+  other.stats.add(other.stats.seriesOf('d.k.s', false), TAKE, OK, false);
   for (const { stats } of [one, other]) stats.durations('ShouldRateLimit').ended(1);
   const added = new AggregatedMetrics();
   added.keep(await one.registry.read());
@@ -166,7 +166,7 @@ mappings:
 - { match: "ratelimit.service.rate_limit.*.*.within_limit", name: hits, labels: { key: "$2", domain: "$1" } }
 `),
   );
-  stats.counted('d.k', false, TAKE, OK, false);
+  stats.add(stats.seriesOf('d.k', false), TAKE, OK, false);
   const text = String(await registry.text());
   expect(text.split('\n').filter((line) => line.startsWith('hits{'))).toHaveLength(1);
 });

@@ -53,7 +53,7 @@ describe('names', () => {
 describe('the statistics of the reference', () => {
   test('have the names of the reference', () => {
     const { stats } = create(10, ['d.k']);
-    stats.counted('d.k', false, TAKE, OK, false);
+    stats.add(stats.seriesOf('d.k', false), TAKE, OK, false);
     stats.unknownDomain('who', 2);
     stats.configLoaded(true);
     stats.configLoaded(false);
@@ -95,8 +95,8 @@ describe('the statistics of the reference', () => {
       }
       return told;
     };
-    stats.counted('d.k', false, TAKE, OK, false);
-    stats.counted('d.k', false, TAKE, OK, false);
+    stats.add(stats.seriesOf('d.k', false), TAKE, OK, false);
+    stats.add(stats.seriesOf('d.k', false), TAKE, OK, false);
     stats.durations('Check').began();
     expect(deltas()).toEqual({
       'ratelimit.service.rate_limit.d.k.total_hits': 2,
@@ -104,18 +104,18 @@ describe('the statistics of the reference', () => {
       'ratelimit_server.Check.total_requests': 1,
     });
     expect(deltas()).toEqual({});
-    stats.counted('d.k', false, TAKE, undefined, false);
+    stats.add(stats.seriesOf('d.k', false), TAKE, undefined, false);
     expect(deltas()).toEqual({ 'ratelimit.service.rate_limit.d.k.total_hits': 1 });
   });
 
   test('100,000 values and 10,000 unknown domains create no more series than allowed, and lose no hits', () => {
     const { stats, byCaller } = create(1000, ['d.k']);
     for (let value = 0; value < 100_000; value++) {
-      stats.counted(`d.k_${value}`, value % 2 === 0, TAKE, OK, false);
+      stats.add(stats.seriesOf(`d.k_${value}`, value % 2 === 0), TAKE, OK, false);
     }
     for (let domain = 0; domain < 10_000; domain++) stats.unknownDomain(`domain-${domain}`, 1);
     // A rule that counts for the first time after the flood still gets its series.
-    stats.counted('d.k', false, TAKE, OK, false);
+    stats.add(stats.seriesOf('d.k', false), TAKE, OK, false);
     const found = all(stats);
     const sum = (end: string) =>
       Object.entries(found).reduce((total, [name, value]) => total + (name.endsWith(end) ? value : 0), 0);
@@ -131,7 +131,7 @@ describe('the statistics of the reference', () => {
   test('rules have a separate budget, and the names in the current policy are rules', () => {
     const { stats } = create(2, ['d.a', 'd.b', 'd.c']);
     for (const name of ['d.a', 'd.b', 'd.c', 'x.1', 'x.2', 'x.3']) {
-      stats.counted(name, false, TAKE, OK, false);
+      stats.add(stats.seriesOf(name, false), TAKE, OK, false);
     }
     expect(Object.keys(all(stats)).filter((name) => name.endsWith('total_hits'))).toEqual([
       'ratelimit.service.rate_limit.d.a.total_hits',
@@ -144,12 +144,12 @@ describe('the statistics of the reference', () => {
 
   test('removed rules make space for new rules, and their last counts are still returned', () => {
     const { stats } = create(2, ['d.a', 'd.b']);
-    stats.counted('d.a', false, TAKE, OK, false);
-    stats.counted('d.b', false, TAKE, OK, false);
+    stats.add(stats.seriesOf('d.a', false), TAKE, OK, false);
+    stats.add(stats.seriesOf('d.b', false), TAKE, OK, false);
     stats.setRuleNames(() => ['d.b', 'd.c', 'd.d']);
-    stats.counted('d.c', false, TAKE, OK, false);
-    stats.counted('d.d', false, TAKE, OK, false);
-    stats.counted('d.b', false, TAKE, OK, false);
+    stats.add(stats.seriesOf('d.c', false), TAKE, OK, false);
+    stats.add(stats.seriesOf('d.d', false), TAKE, OK, false);
+    stats.add(stats.seriesOf('d.b', false), TAKE, OK, false);
     const hits = (names: readonly string[]) => names.filter((name) => name.endsWith('total_hits'));
     expect(hits(Object.keys(all(stats)))).toEqual([
       'ratelimit.service.rate_limit.d.b.total_hits',
@@ -164,7 +164,7 @@ describe('the statistics of the reference', () => {
   test('very long names from callers count as other', () => {
     const { stats } = create(10);
     for (const length of [256, 257, 10_000]) {
-      stats.counted('x'.repeat(length), true, TAKE, OK, false);
+      stats.add(stats.seriesOf('x'.repeat(length), true), TAKE, OK, false);
       stats.unknownDomain('y'.repeat(length), 1);
     }
     const prefix = 'ratelimit.service.rate_limit.';

@@ -1,0 +1,79 @@
+import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { BoundedCounters } from './bounded-counters.js';
+import type { ReferenceStats } from './reference/reference-stats.js';
+import type { StatSeries } from './reference/stat-series.js';
+
+/** Indexes of the values of a rule's series in `weir_decisions_total` and the families next to it. */
+export const OK = 0;
+export const OVER_LIMIT = 1;
+export const WOULD_BE_THROTTLED = 2;
+export const FORGIVEN = 3;
+/** First of three values that Metrics.takeNewDecisions last reported. */
+export const REPORTED = 4;
+export const DECISION_SLOTS = 7;
+
+/** The counts that a {@link CountedRule} adds to. */
+export interface RuleCounts {
+  /** Identifies the counts. */
+  readonly owner: object;
+  readonly decisions: BoundedCounters;
+  readonly reference: ReferenceStats;
+}
+
+/** The names of a rule in the counts. */
+export interface CountedNames {
+  readonly domain: string;
+  /** `Rule.path`, or `override`. */
+  readonly label: string;
+  /** Its name in the reference's statistics; '' if it contains values of requests. */
+  readonly stat: string;
+  /** Whether callers choose the name, as for limit overrides. */
+  readonly fromCaller: boolean;
+}
+
+/**
+ * The `RuleCounter` of the service: counts the decisions of one rule. Each series is created when it is first needed,
+ * as in the reference, and found only once. The series of rules beyond METRICS_MAX_SERIES is looked up each time,
+ * because a reload may make room.
+ */
+export class CountedRule {
+  readonly owner: object;
+  readonly #counts: RuleCounts;
+  readonly #names: CountedNames;
+  #decisions: number[] | undefined;
+  #series: StatSeries | undefined;
+
+  constructor(counts: RuleCounts, names: CountedNames) {
+    this.owner = counts.owner;
+    this.#counts = counts;
+    this.#names = names;
+  }
+
+  /** Counts a decided descriptor. */
+  decided(overLimit: boolean, wouldBeThrottled: boolean): void {
+    const values = this.#decisions ?? this.#findDecisions();
+    const code = overLimit ? OVER_LIMIT : OK;
+    values[code] = (values[code] as number) + 1;
+    if (wouldBeThrottled) values[WOULD_BE_THROTTLED] = (values[WOULD_BE_THROTTLED] as number) + 1;
+  }
+
+  /** Counts a descriptor in the reference's statistics, under the name `stat` if its own one is ''. */
+  counted(stat: string, take: TakeItem, outcome: TakeOutcome | undefined, shadowed: boolean): void {
+    this.#counts.reference.add(this.#series ?? this.#findSeries(stat), take, outcome, shadowed);
+  }
+
+  #findDecisions(): number[] {
+    const { decisions } = this.#counts;
+    const values = decisions.series(this.#names.domain, this.#names.label);
+    if (!decisions.isOverflow(values)) this.#decisions = values;
+    return values;
+  }
+
+  #findSeries(asked: string): StatSeries {
+    const { stat, fromCaller } = this.#names;
+    const { reference } = this.#counts;
+    const series = reference.seriesOf(stat === '' ? asked : stat, fromCaller);
+    if (stat !== '' && !reference.isOverflow(series)) this.#series = series;
+    return series;
+  }
+}
