@@ -48,8 +48,9 @@ import {
   MAX_QUEUED_SPANS,
   SPANS_PER_BATCH,
 } from '../../src/server/tracing/tracing-bounds.js';
-import { CALL_BOUNDS } from '../../src/server/workers/calls.js';
-import { LATE_AFTER_MS, SILENT_AFTER_MS } from '../../src/server/workers/heartbeat.js';
+import { LATE_AFTER_MS } from '../../src/server/workers/connection-guard.js';
+import { SILENT_AFTER_MS } from '../../src/server/workers/heartbeat.js';
+import { SWITCH_AFTER_MS } from '../../src/server/workers/policy-rounds.js';
 import { REPLACE_AFTER_MS, REPLACE_ALL_SILENT_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
 import { MAX_ECHOED_UNITS } from '../../src/service/answer/dynamic-metadata.js';
 import { MAX_METADATA_UNITS } from '../../src/service/answer/merged-metadata.js';
@@ -172,11 +173,11 @@ export const BOUNDS = `
 | **Workers (WORKERS)** | | |
 | time for which a new connection waits for a worker that does not answer | ${time(LATE_AFTER_MS)} | another worker gets the connection |
 | time for which a worker does not answer | ${time(SILENT_AFTER_MS)}; ${time(REPLACE_AFTER_MS)}, or ${time(REPLACE_ALL_SILENT_AFTER_MS)} if no worker answers | the worker gets no new connections; weir replaces workers one at a time |
-| \`/json\` calls that wait for workers | ${count(CALL_BOUNDS.decide.maxPending)} | 503 |
+| time for which new policies wait for a worker that has not loaded them | ${time(SWITCH_AFTER_MS)} | they take effect in the other processes |
 | **The debug port** | | |
 | duration of a TLS handshake | ${time(HANDSHAKE_MS)} | ${CONNECTION_ENDS} |
 | size of a request to \`/buckets\` or \`/top\`; nesting depth of the request's JSON | ${size(MAX_QUESTION_BYTES)}; ${MAX_QUESTION_DEPTH} | 413; 400 |
-| entries in a request to \`/buckets\`; concurrent requests to \`/buckets\` | ${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, or ${CALL_BOUNDS.administer.maxPending} that wait for workers | 400; 503 |
+| entries in a request to \`/buckets\`; concurrent requests to \`/buckets\` | ${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS} | 400; 503 |
 | limits in an answer from \`/buckets\` | ${String(MAX_LIMITS_LISTED)} | the answer shows the number of omitted limits; \`reset\` and \`grant\` change only the listed limits |
 | nodes that weir searches if a request contains only some entries of a descriptor | ${count(MAX_VISITED_NODES)} | the answer says that more limits may exist |
 | open pages that receive \`/overview\`; time for which a page reads no data | ${MAX_SUBSCRIBERS}; ${time(SILENCE_MS)} | 503; weir closes the connection |

@@ -44,7 +44,7 @@ export function describeMetrics(): readonly MetricDescription[] {
     () => 0,
     () => NO_SPAN_LOSSES,
   );
-  exposeWorkers(metrics.registry, { workers: [], restarts: 0, silentKilled: 0 });
+  exposeWorkers(metrics.registry, { workers: [], restarts: 0, silentKilled: 0 }, () => 0);
   return metrics.registry.describe().filter(({ name }) => name.startsWith('weir_'));
 }
 

@@ -30,6 +30,8 @@ export interface HealthDetail extends HealthVerdict {
     readonly pid: number;
     readonly status: 'SERVING' | 'NOT_SERVING';
     readonly storeUp: boolean;
+    /** Version of the policies in effect, or `none`; absent until the worker's ports are open. */
+    readonly policy?: string;
     readonly redis?: readonly Pick<StoreNode, 'redis' | 'name' | 'up'>[];
     /** Seconds since the worker stopped answering; absent while it answers. */
     readonly silentSeconds?: number;
@@ -38,6 +40,20 @@ export interface HealthDetail extends HealthVerdict {
 
 /** Fields of {@link HealthDetail} from the part of weir that decides. */
 export type CoreHealthDetail = Pick<HealthDetail, 'store' | 'storeUp' | 'redis' | 'workers'>;
+
+/** A worker whose policies differ from those that the debug port shows, and their version. */
+export interface DifferingWorker {
+  readonly id: number;
+  readonly policy: string;
+}
+
+/** Returns the workers that have other policies than `version`. They load the policies again within seconds. */
+export function differingWorkers(
+  { workers = [] }: Pick<HealthDetail, 'workers'>,
+  version: string,
+): readonly DifferingWorker[] {
+  return workers.flatMap(({ id, policy = version }) => (policy === version ? [] : { id, policy }));
+}
 
 /** Returns the fields of {@link HealthDetail} about servers, or none in memory. */
 export function redisDetail(nodes: readonly StoreNode[]): Pick<HealthDetail, 'redis'> {

@@ -1,6 +1,10 @@
 import type { DomainStatus } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
+import type { PlanBytes } from './read/read-domain.js';
+import type { LoadMemory } from './read/resolve-domains.js';
 import type { PlanSources } from './sources/plan-sources.js';
+import type { PolicyItem } from './threads/policy-transfer.js';
+import type { DiscoveryResponse } from './xds/discovery.js';
 import type { ConfigProblem } from './yaml/config-problem.js';
 
 /**
@@ -12,7 +16,7 @@ export const MAX_SHOWN = 20;
 /** Reason for a reload: a change of files or rows, or a request (`start`, `signal`). */
 export type ReloadReason = 'change' | 'start' | 'signal';
 
-/** The source of the policies for decisions: files, a management server, or the main process of this worker. */
+/** The source of the policies for decisions: files, or management servers. */
 export interface PolicyProvider {
   /**
    * Returns the policies in effect; undefined if none were ever loaded (FORCE_START_WITHOUT_INITIAL_CONFIG). Call it
@@ -26,8 +30,37 @@ export interface PolicyProvider {
   onReload(listener: (success: boolean) => void): void;
 }
 
+/** An accepted update of the management server with this index in the list of servers. */
+export interface XdsUpdate {
+  readonly server: number;
+  readonly response: DiscoveryResponse;
+}
+
+/** The policies in effect, as plain data, and the state of the latest load. */
+export interface KeptPolicies {
+  readonly version: string;
+  readonly batches: readonly (readonly PolicyItem[])[];
+  readonly memory: LoadMemory;
+}
+
+/** What another process of this server needs, besides the policy files, to load the same policies. Plain data. */
+export interface PolicyHandover {
+  /** The policies in effect, if files are invalid: their domains keep this version. */
+  readonly kept: KeptPolicies | undefined;
+  /** The rows of tables in Redis, by address. */
+  readonly rows: ReadonlyMap<string, PlanBytes>;
+  /** The last accepted update of each management server. */
+  readonly updates: readonly XdsUpdate[];
+}
+
 /** A provider that loads policies in this process and follows changes until it is closed. */
 export interface LoadingPolicyProvider extends PolicyProvider {
+  /**
+   * Called when new policies are loaded. They take effect once the result resolves. `update` is the update that they
+   * come from. Default: resolves at once.
+   */
+  beforeSwitch: (update?: XdsUpdate) => Promise<void>;
+  handover(): PolicyHandover;
   /** Returns the problems of the latest load, at most {@link MAX_SHOWN}; empty if it succeeded. */
   errors(): readonly ConfigProblem[];
   /** Returns the status of each domain, sorted by name. */

@@ -8,7 +8,7 @@ import type { Closers } from '../runtime/closers.js';
 import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { Decide } from './ports/json-endpoint.js';
+import type { HttpPorts } from './ports/http-ports.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError } from './start-error.js';
 import type { TlsFiles } from './tls-files.js';
@@ -32,12 +32,16 @@ export interface ServerParts {
   readonly closers: Closers;
 }
 
-/** The part that decides, behind the HTTP ports of a process: the process itself, or its workers. */
+/** Addresses of the ports that decide, as `host:port`. */
+export interface ServingAddresses {
+  readonly grpc: string;
+  readonly http: string;
+}
+
+/** The part that decides, behind the debug port of a process: the process itself, or its workers. */
 export interface ServerCore {
   /** Metrics of this process. */
   readonly metrics: Metrics;
-  /** Decides requests that did not arrive over gRPC. */
-  readonly decide: Decide;
   /** Runs the commands of `/buckets`. */
   readonly administer: Administer;
   /** Collects the most active buckets from all processes that decide. */
@@ -55,11 +59,14 @@ export interface ServerCore {
   nodes(): readonly (readonly StoreNode[])[];
   /** Returns this part's fields of `/healthcheck?detail`. */
   detail(): CoreHealthDetail;
-  /** Opens the gRPC port. Resolves with its address as `host:port`; rejects with {@link StartError}. */
-  listen(): Promise<string>;
   /**
-   * Drains: sets NOT_SERVING, waits for the drain delay, and finishes running calls. `drainHttp` finishes calls that
-   * did not arrive over gRPC. `why` is logged.
+   * Opens the gRPC port and PORT, here with `ports`, or in the workers. `detail` returns the body of
+   * `/healthcheck?detail`. Rejects with {@link StartError}.
    */
-  drain(why: string, drainHttp: (graceMs: number) => Promise<void>): Promise<void>;
+  listen(ports: HttpPorts, detail: () => string): Promise<ServingAddresses>;
+  /**
+   * Drains: sets NOT_SERVING, waits for the drain delay, and finishes running calls. `drainDebug` finishes calls of the
+   * debug port. `why` is logged.
+   */
+  drain(why: string, drainDebug: (graceMs: number) => Promise<void>): Promise<void>;
 }

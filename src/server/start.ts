@@ -1,6 +1,6 @@
 import type { AdminService } from '../admin/admin-endpoint.js';
 import { bucketsService } from '../admin/buckets/buckets-service.js';
-import type { HealthDetail } from '../admin/health-detail.js';
+import { differingWorkers, type HealthDetail } from '../admin/health-detail.js';
 import { currentSecretKeys } from '../admin/top/open-top.js';
 import { topService } from '../admin/top/top-service.js';
 import { systemClock } from '../limiter/clock.js';
@@ -11,7 +11,8 @@ import { openPage } from './open-page.js';
 import { ChangeLog } from './policies/change-log.js';
 import { openPolicies } from './policies/open-policies.js';
 import { openDebugFiles } from './ports/debug-files.js';
-import { openHttpFront } from './ports/http-front.js';
+import { healthText } from './ports/endpoints.js';
+import { HttpPorts } from './ports/http-ports.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import { policySource } from './settings/policy-place.js';
@@ -98,29 +99,26 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     ...core.detail(),
   });
   const page = openPage(core, parts, detail);
-  const front = await openHttpFront(
+  const ports = new HttpPorts(
     {
       settings,
       clock,
-      policies,
       metrics: () => core.metricsText(),
-      stats: () => core.statsText(),
-      health: () => core.health(),
-      detail,
-      decide: core.decide,
-      calls: {
-        ended: (micros) => core.metrics.requestSeconds.observe(micros / 1e6),
-        refused: (code) => core.metrics.refused(code),
-      },
-      administration: [bucketsService(core.administer), topOf(core, parts), ...page.services],
-      access: { debugFiles, log, count: core.metrics.adminCalls },
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
     closers,
   );
-  const grpc = await core.listen();
-  const { http, debug, prometheus } = front;
-  const addresses = { grpc, http, debug, ...(prometheus !== undefined && { prometheus }) };
+  // The debug port opens first, so that it is available before the service counts as started.
+  const debug = await ports.openDebug({
+    policies,
+    stats: () => core.statsText(),
+    differing: () => differingWorkers(core.detail(), policies.current()?.version ?? 'none'),
+    administration: [bucketsService(core.administer), topOf(core, parts), ...page.services],
+    access: { debugFiles, log, count: core.metrics.adminCalls },
+  });
+  const prometheus = await ports.openPrometheus();
+  const serving = await core.listen(ports, () => healthText(detail(), policies, clock));
+  const addresses = { ...serving, debug: debug.address, ...(prometheus !== undefined && { prometheus }) };
   const workers = settings.workers > 1 && { workers: settings.workers };
   const about = { version, ...addresses, store: core.detail().store, ...workers };
   logServing(log, about, policySource(settings), policies.current(), clock);
@@ -128,7 +126,10 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     reload: () => policies.reload('signal'),
     failed: core.failed,
     async drain(why) {
-      await core.drain(why, page.closeBeforeDrain(front.drain));
+      await core.drain(
+        why,
+        page.closeBeforeDrain((graceMs) => debug.drain(graceMs)),
+      );
       await closers.close();
       log.info('drained');
     },

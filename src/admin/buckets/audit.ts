@@ -2,12 +2,11 @@ import type { Entry } from '../../limiter/entry.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { NO_SECRETS, redactEntries } from '../../policy/redact.js';
 import { shown } from '../../shown-text.js';
-import type { AdminCounter, AdminResult } from '../../telemetry/admin-calls.js';
+import type { AdminResult } from '../../telemetry/admin-calls.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCaller } from '../admin-access.js';
-import { type BucketAnswer, type BucketQuestion, READING_ACTIONS } from './messages.js';
+import type { BucketAnswer, BucketQuestion } from './messages.js';
 import { QuestionFailure, type QuestionResult } from './question-context.js';
-import { readQuestion } from './read-question.js';
 
 /** Maximum number of buckets in a log line. Further ones are counted. */
 const MAX_BUCKETS = 50;
@@ -43,22 +42,6 @@ function doneFields(answered: BucketAnswer): object {
     ...(more > 0 && { more_buckets: more }),
     notes,
   };
-}
-
-/** Logs and counts a change that was forwarded to a worker that did not answer, so that its result is unknown. */
-export function auditUnanswered(
-  log: Logger,
-  question: unknown,
-  caller: AdminCaller,
-  error: string,
-  policies: PolicySet | undefined,
-  count: AdminCounter,
-): void {
-  const read = readQuestion(question);
-  if (typeof read === 'string') return;
-  count(read.action, 'failed');
-  if (READING_ACTIONS.has(read.action)) return;
-  auditChange(log, read, caller, new QuestionFailure(503, error), 'failed', policies);
 }
 
 const MESSAGE = 'an operator requested a change';

@@ -29,6 +29,8 @@ export interface OverviewWorker {
   readonly store_up: boolean;
   /** Seconds since the worker stopped answering; absent while it answers. */
   readonly silent_seconds?: number;
+  /** Version of the policies of the worker, if it has others than the server. */
+  readonly policy?: string;
 }
 
 /** State of a domain of the policy files or of the management server. */

@@ -39,21 +39,23 @@ export class OverviewBuilder {
     const { status, reason, version, uptimeSeconds, store, storeUp, workers = [] } = this.#source.detail();
     const errors = policies.errors();
     const domains = policies.domains();
+    const inEffect = policies.current()?.version ?? 'none';
     return {
       version,
       now: seconds(clock.wallMicros()),
       uptime_seconds: uptimeSeconds,
       health: { status, ...(reason !== undefined && { reason }) },
       store: { name: store, up: storeUp, nodes: nodesOf(this.#source.nodes()) },
-      workers: workers.map(({ id, pid, status, storeUp, silentSeconds }) => ({
+      workers: workers.map(({ id, pid, status, storeUp, silentSeconds, policy = inEffect }) => ({
         id,
         pid,
         status,
         store_up: storeUp,
         ...(silentSeconds !== undefined && { silent_seconds: Math.round(silentSeconds) }),
+        ...(policy !== inEffect && { policy }),
       })),
       policy: {
-        version: policies.current()?.version ?? 'none',
+        version: inEffect,
         domains: domains.slice(0, MAX_OVERVIEW_DOMAINS).map((one) => this.#domain(one)),
         more_domains: Math.max(0, domains.length - MAX_OVERVIEW_DOMAINS),
         reload: { result: errors.length === 0 ? 'ok' : 'error', at: seconds(this.#reloadedMicros) },

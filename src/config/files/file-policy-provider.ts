@@ -2,10 +2,16 @@ import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
 import { runInTurns } from '../../runtime/turns.js';
-import { type LoadingPolicyProvider, MAX_SHOWN, type ReloadReason } from '../policy-provider.js';
+import {
+  type LoadingPolicyProvider,
+  MAX_SHOWN,
+  type PolicyHandover,
+  type ReloadReason,
+} from '../policy-provider.js';
 import { type NewSecret, newSecrets } from '../read/secret-keys.js';
 import type { PlanSources } from '../sources/plan-sources.js';
 import type { PolicyLoader } from '../threads/policy-loader.js';
+import { inBatches, policyItems } from '../threads/policy-transfer.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { fingerprintSteps } from './fingerprint.js';
 import { isWithoutValidDomain, type LoadedPolicies } from './load-policies.js';
@@ -73,6 +79,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
    * failure. It does not receive changes or polls that find the same failure again.
    */
   readonly onOutcome = this.ended.add;
+  beforeSwitch: LoadingPolicyProvider['beforeSwitch'] = async () => {};
   /** Result of the latest load, valid or not. Its `policySet` is in effect. */
   private loaded: LoadedPolicies;
   /** Whether a load has ever succeeded. */
@@ -125,6 +132,13 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
 
   domains(): readonly DomainStatus[] {
     return this.loaded.domains;
+  }
+
+  handover(): PolicyHandover {
+    const { errors, policySet, memory } = this.loaded;
+    const batches = errors.length === 0 ? [] : [...inBatches(policyItems(policySet))];
+    const kept = errors.length === 0 ? undefined : { version: policySet.version, batches, memory };
+    return { kept, rows: this.sources?.rows() ?? new Map(), updates: [] };
   }
 
   /** Starts to follow the files. Changes since the initial load are loaded first. */
@@ -189,6 +203,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.fingerprint = loaded.fingerprint;
     const isNew = loaded.policySet.version !== before.policySet.version;
     const secrets = isNew ? newSecrets(before.policySet, loaded.policySet) : [];
+    if (isNew) await this.beforeSwitch();
     const outcome = this.putInEffect(reason, loaded, isNew, secrets);
     if (this.sources?.hasNewRows === true) this.rowsChanged();
     return outcome;

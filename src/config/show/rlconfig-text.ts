@@ -17,15 +17,22 @@ export interface ShownConfig {
   readonly errors: readonly ConfigProblem[];
   /** Decides which phases are current. */
   readonly wallMicros: number;
+  /** Worker processes that have other policies at the moment; absent or empty if all have these. */
+  readonly differing?: readonly { readonly id: number; readonly policy: string }[];
 }
 
 /** Returns the text of `/rlconfig`. */
 export function rlconfigText(
   form: ConfigForm,
-  { policySet, domains, errors, wallMicros }: ShownConfig,
+  { policySet, domains, errors, wallMicros, differing = [] }: ShownConfig,
 ): string {
-  if (form === 'json')
-    return `${JSON.stringify(dumpJson(policySet, domains, errors, wallMicros), null, 2)}\n`;
-  if (policySet === undefined) return '';
-  return form === 'tree' ? dumpTree(policySet, wallMicros) : dump(policySet);
+  if (form === 'json') {
+    const workers = differing.length > 0 && { workers_with_other_policies: differing };
+    return `${JSON.stringify({ ...dumpJson(policySet, domains, errors, wallMicros), ...workers }, null, 2)}\n`;
+  }
+  const notes = differing.map(
+    ({ id, policy }) => `# worker ${id} has other policies (version ${policy}) at the moment\n`,
+  );
+  if (policySet === undefined) return notes.join('');
+  return (form === 'tree' ? dumpTree(policySet, wallMicros) : dump(policySet)) + notes.join('');
 }

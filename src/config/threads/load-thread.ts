@@ -10,7 +10,7 @@ import { assetPath } from '../../assets.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import { runInTurns } from '../../runtime/turns.js';
-import type { LoadedPolicies, ReadPolicies } from '../files/load-policies.js';
+import type { LoadedPolicies, PreviousPolicies, ReadPolicies } from '../files/load-policies.js';
 import { MinorCollector } from './minor-collector.js';
 import { buildBatches, inBatches, type PolicyItem, specItems } from './policy-transfer.js';
 import { messageOf } from './thread-message.js';
@@ -45,7 +45,7 @@ export class LoadThread<Request> {
    * Passes `request`, plain data, to the script. `previous` is the result of the previous load. Rejects if the load
    * could not run. Only one load may run at a time.
    */
-  async load(request: Request, previous: LoadedPolicies | undefined): Promise<LoadedPolicies> {
+  async load(request: Request, previous: PreviousPolicies | undefined): Promise<LoadedPolicies> {
     const { port1, port2 } = new MessageChannel();
     const data: LoadData<Request> = { request, batches: port2 };
     const thread = new Worker(assetPath(this.script), {

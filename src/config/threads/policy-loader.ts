@@ -1,4 +1,10 @@
-import { type InEffect, inEffectOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
+import {
+  type InEffect,
+  inEffectOf,
+  type LoadedPolicies,
+  type LoadOptions,
+  type PreviousPolicies,
+} from '../files/load-policies.js';
 import type { PolicyPlace } from '../files/policy-paths.js';
 import { LoadThread } from './load-thread.js';
 
@@ -9,7 +15,7 @@ export interface PolicyLoader {
    * unchanged domains. Rejects if the load could not run. Errors in the files are part of the result. Only one load may
    * run at a time.
    */
-  load(previous?: LoadedPolicies): Promise<LoadedPolicies>;
+  load(previous?: PreviousPolicies): Promise<LoadedPolicies>;
   /** Cancels the running load, which then rejects. */
   close(): void;
 }
@@ -39,7 +45,7 @@ export class ThreadPolicyLoader implements PolicyLoader {
     this.rows = rows;
   }
 
-  load(previous?: LoadedPolicies): Promise<LoadedPolicies> {
+  load(previous?: PreviousPolicies): Promise<LoadedPolicies> {
     const rows = this.rows();
     const options = rows === undefined ? this.options : { ...this.options, rows };
     return this.thread.load({ places: this.places, options, before: inEffectOf(previous) }, previous);

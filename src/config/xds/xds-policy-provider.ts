@@ -4,10 +4,16 @@ import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
 import { runToCompletion } from '../../runtime/turns.js';
-import { type LoadingPolicyProvider, MAX_SHOWN } from '../policy-provider.js';
+import {
+  type LoadingPolicyProvider,
+  MAX_SHOWN,
+  type PolicyHandover,
+  type XdsUpdate,
+} from '../policy-provider.js';
 import { type NewSecret, newSecrets, secretKeysOfSet } from '../read/secret-keys.js';
 import { withSecretKeys } from '../threads/policy-transfer.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
+import type { DiscoveryResponse } from './discovery.js';
 import { type XdsEvents, type XdsOptions, type XdsPolicies, XdsSource } from './xds-source.js';
 
 /** Options of a management server, and the log of its events. */
@@ -19,12 +25,13 @@ export interface XdsServerOptions {
 /**
  * Provides the policies of one or several management servers: the last valid update of each. If several have the same
  * domain, the first one in the list decides it, so that all replicas agree whatever server answers first. Call
- * {@link connect} to start.
+ * {@link connect} to start, or {@link receive} in a process that has no connections.
  */
 export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
   readonly #sources: readonly XdsSource[];
   readonly #loaded = new Signal<boolean>();
   readonly onReload = this.#loaded.add;
+  beforeSwitch: LoadingPolicyProvider['beforeSwitch'] = async () => {};
   #current: PolicySet | undefined;
   /** The policies of sources, with the secret keys of all sources. */
   readonly #shared = new WeakMap<CompiledPolicy, CompiledPolicy>();
@@ -69,6 +76,24 @@ export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
 
   close(): void {
     for (const source of this.#sources) source.close();
+  }
+
+  handover(): PolicyHandover {
+    const updates = this.#sources.flatMap(({ response }, server) =>
+      response === undefined ? [] : [{ server, response }],
+    );
+    return { kept: undefined, rows: new Map(), updates };
+  }
+
+  /** Loads updates that another process has accepted. Rejects if a load could not run. */
+  async receive(updates: readonly XdsUpdate[]): Promise<void> {
+    for (const { server, response } of updates) {
+      await this.#sources[server]?.update({ response, rejected: undefined });
+    }
+  }
+
+  ready(source: XdsSource, response: DiscoveryResponse): Promise<void> {
+    return this.beforeSwitch({ server: this.#sources.indexOf(source), response });
   }
 
   apply(): readonly NewSecret[] {

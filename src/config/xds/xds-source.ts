@@ -7,7 +7,7 @@ import type { NewSecret } from '../read/secret-keys.js';
 import { LoadThread } from '../threads/load-thread.js';
 import { type ConfigProblem, countProblems, formatProblem } from '../yaml/config-problem.js';
 import { AdsClient, type AdsClientOptions, type AdsUpdate, type Rejection } from './ads-client.js';
-import { createDiscoveryCodec } from './discovery.js';
+import { createDiscoveryCodec, type DiscoveryResponse } from './discovery.js';
 import type { UpdateRequest } from './load-update.js';
 
 /** Events of a management server, for a log. */
@@ -34,14 +34,20 @@ export interface XdsEvents {
   reloadAsked(): void;
 }
 
-/** Address of the management server, and settings of the requests to it. */
-export interface XdsOptions extends Pick<AdsClientOptions, 'address' | 'node' | 'backOff'> {
+/** How to follow a management server. */
+export interface XdsOptions {
+  /** `host:port`. */
+  readonly target: string;
+  /** The connection; undefined in a process that only gets updates from another one. */
+  readonly connection: Pick<AdsClientOptions, 'address' | 'node' | 'backOff'> | undefined;
   readonly load: LoadOptions;
 }
 
 /** The policies of all management servers. */
 export interface XdsPolicies {
   current(): PolicySet | undefined;
+  /** Resolves when a valid update may take effect. */
+  ready(source: XdsSource, response: DiscoveryResponse): Promise<void>;
   /** Puts the accepted policies of all sources into effect. Returns the keys that become secret. */
   apply(): readonly NewSecret[];
   /** Reports a finished load; see PolicyProvider.onReload. */
@@ -58,26 +64,29 @@ export class XdsSource {
   readonly events: XdsEvents;
   /** Name of the management server in messages. */
   readonly server: string;
+  /** The last valid update as it was received. */
+  response: DiscoveryResponse | undefined;
   readonly #policies: XdsPolicies;
   readonly #loader = new LoadThread<UpdateRequest>('src/config/xds/update-thread.js');
   readonly #options: LoadOptions;
-  readonly #client: AdsClient;
+  readonly #client: AdsClient | undefined;
   #connected = false;
   /** The last valid update, whose policies are in effect. */
   #accepted: LoadedPolicies | undefined;
   #domains: readonly DomainStatus[] = [];
   #errors: readonly ConfigProblem[] = [];
 
-  constructor({ load, ...server }: XdsOptions, events: XdsEvents, policies: XdsPolicies) {
+  constructor({ target, load, connection }: XdsOptions, events: XdsEvents, policies: XdsPolicies) {
     this.events = events;
-    this.server = shownAddress(server.address.target);
+    this.server = shownAddress(target);
     this.#policies = policies;
     this.#options = load;
+    if (connection === undefined) return;
     this.#client = new AdsClient({
-      ...server,
+      ...connection,
       codec: createDiscoveryCodec(),
       timers: TIMERS,
-      update: (update) => this.#update(update),
+      update: (update) => this.update(update),
       connected: () => this.#onConnected(),
       lost: (reason, pauseMs) => this.#onLost(reason, pauseMs),
       failed: (error) => this.#onFailed(error),
@@ -86,7 +95,7 @@ export class XdsSource {
   }
 
   connect(): void {
-    this.#client.connect();
+    this.#client?.connect();
   }
 
   /** The policies of the last valid update; undefined before. */
@@ -106,15 +115,16 @@ export class XdsSource {
   /** Ends a pause before the next connection. There is nothing to read again, because the server pushes updates. */
   reload(): void {
     if (this.#connected) this.events.reloadAsked();
-    this.#client.connect();
+    this.connect();
   }
 
   close(): void {
-    this.#client.stop();
+    this.#client?.stop();
     this.#loader.close();
   }
 
-  async #update({ response, rejected }: AdsUpdate): Promise<Rejection | undefined> {
+  /** Loads an update, and puts it into effect if it is valid. Returns why it is rejected. */
+  async update({ response, rejected }: AdsUpdate): Promise<Rejection | undefined> {
     const before = inEffectOf(this.#accepted);
     const request = { response, rejected, options: this.#options, before };
     const loaded = await this.#loader.load(request, this.#accepted);
@@ -122,8 +132,11 @@ export class XdsSource {
     const { errors, contents: digest } = loaded;
     // The same update was reported when it was first rejected.
     if (digest === rejected) return { digest, error: '' };
-    if (errors.length === 0) this.#accept(version, loaded);
-    else this.#reject(version, loaded);
+    if (errors.length === 0) {
+      await this.#policies.ready(this, response);
+      this.response = response;
+      this.#accept(version, loaded);
+    } else this.#reject(version, loaded);
     this.#policies.loaded(errors.length === 0);
     return errors.length === 0 ? undefined : { digest, error: rejection(errors) };
   }

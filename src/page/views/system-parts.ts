@@ -82,13 +82,14 @@ export function workersPart(workers: readonly OverviewWorker[]): readonly Child[
           { heading: 'Worker', cell: ({ id }) => String(id) },
           {
             heading: 'State',
-            cell: ({ status, silent_seconds: silent }) => [
+            cell: ({ status, silent_seconds: silent, policy }) => [
               silent === undefined
                 ? stateOf(
                     status === 'SERVING' ? 'good' : 'bad',
                     status === 'SERVING' ? 'serving' : 'not serving',
                   )
                 : stateOf('bad', `has not answered for ${spanText(silent)}`),
+              ...(policy === undefined ? [] : [stateOf('bad', `has other policies (${policy})`)]),
             ],
           },
           {

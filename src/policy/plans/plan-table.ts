@@ -83,9 +83,6 @@ export interface PlanHead {
 /** The rows of the plans of one domain. */
 export interface PlanTable extends PlanHead, PlanParts {}
 
-/** Names of the parts, in the order in which they are sent. */
-export const PLAN_PARTS = ['slots', 'keys', 'values'] as const;
-
 /** Maximum length of a key, in UTF-16 units, so that its length fits in a byte. */
 export const MAX_KEY_UNITS = 256;
 

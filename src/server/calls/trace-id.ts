@@ -1,22 +1,6 @@
 /** Looks up a header by its lowercase name. */
 export type HeaderLookup = (name: string) => string | undefined;
 
-/**
- * Headers that name a request or its trace. `/json` passes them to the service, and the primary process to its workers.
- */
-export const TRACE_HEADERS = [
-  'x-request-id',
-  'traceparent',
-  'tracestate',
-  'b3',
-  'x-b3-traceid',
-  'x-b3-spanid',
-  'x-b3-parentspanid',
-  'x-b3-sampled',
-  'x-b3-flags',
-  'baggage',
-] as const;
-
 /** Maximum length of a header value that is read. W3C Baggage allows 8,192 bytes. */
 export const MAX_TRACE_HEADER = 8192;
 
@@ -48,17 +32,4 @@ export function headerLookup(headers: CallHeaders = {}): HeaderLookup {
     const value = headers[name];
     return value === undefined || typeof value === 'string' ? value : value.join(',');
   };
-}
-
-/** Returns the {@link TRACE_HEADERS} of a request for another process, or undefined if the request has none. */
-export function traceHeaders(headers: CallHeaders = {}): Readonly<Record<string, string>> | undefined {
-  const header = headerLookup(headers);
-  let found: Record<string, string> | undefined;
-  for (const name of TRACE_HEADERS) {
-    const value = header(name);
-    if (value === undefined || value.length > MAX_TRACE_HEADER) continue;
-    found ??= {};
-    found[name] = value;
-  }
-  return found;
 }

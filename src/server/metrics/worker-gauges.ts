@@ -16,7 +16,7 @@ export function workerState({ health, silentMs }: ShownWorker): keyof typeof WOR
   return health.reason === undefined ? 'serving' : 'not_serving';
 }
 
-/** Exposes the workers of a primary process. */
+/** Exposes the workers of a primary process. `differing` returns the number of workers with other policies. */
 export function exposeWorkers(
   registry: FamilyRegistry,
   pool: {
@@ -24,6 +24,7 @@ export function exposeWorkers(
     readonly restarts: number;
     readonly silentKilled: number;
   },
+  differing: () => number,
 ): void {
   registry.gauge({ name: 'weir_workers', help: 'Running workers.' }, () => pool.workers.length);
   const states = Object.keys(WORKER_STATES) as (keyof typeof WORKER_STATES)[];
@@ -38,6 +39,13 @@ export function exposeWorkers(
         { state },
         pool.workers.filter((worker) => workerState(worker) === state).length,
       ]),
+  );
+  registry.gauge(
+    {
+      name: 'weir_workers_with_other_policies',
+      help: 'Workers whose policies differ from those of the primary.',
+    },
+    differing,
   );
   registry.counter(
     {

@@ -4,6 +4,7 @@ import {
   type LoadedPolicies,
   type LoadOptions,
   loadPolicies,
+  type PreviousPolicies,
 } from '../../config/files/load-policies.js';
 import { areSmall, type PolicyPlace } from '../../config/files/policy-paths.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
@@ -45,11 +46,8 @@ export async function openPolicies(
   const options = loadOptions(settings);
   const sources = sourcesOf(settings, log);
   const loader = new ThreadPolicyLoader(places, options, () => sources.rows());
-  const isSmall = areSmall(places, MAX_BYTES_WITHOUT_THREAD);
   const load = (): Promise<LoadedPolicies> =>
-    isSmall
-      ? loadHere(places, { ...options, rows: sources.rows() }, stopping)
-      : loadInThread(loader, stopping);
+    firstLoad(places, { ...options, rows: sources.rows() }, loader, stopping);
   const initial = await loadAtStart(load, sources, stopping);
   const refused = isRefusedAtStart(initial);
   if (refused && (!settings.forceStart || initial.refusesStart))
@@ -91,29 +89,33 @@ function sourcesOf(settings: Settings, log: Logger): PlanSources {
 }
 
 /**
- * Loads small policies in this thread, which serves no callers yet. Rejects with {@link StartStopped} if `stopping` is
- * aborted meanwhile.
+ * Loads policies for the first time: small ones in this thread, which serves no callers yet, others with `loader`.
+ * Domains that are invalid or unchanged keep their version in `previous`. Rejects with {@link StartStopped} if
+ * `stopping` is aborted meanwhile, or with {@link StartError} if the load fails.
  */
-async function loadHere(
+export async function firstLoad(
   places: readonly PolicyPlace[],
   options: LoadOptions,
+  loader: PolicyLoader,
   stopping: AbortSignal,
+  previous?: PreviousPolicies,
 ): Promise<LoadedPolicies> {
-  const loaded = loadPolicies(places, options);
+  if (!areSmall(places, MAX_BYTES_WITHOUT_THREAD)) return loadInThread(loader, stopping, previous);
+  const loaded = loadPolicies(places, options, previous);
   await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
   if (stopping.aborted) throw new StartStopped();
   return loaded;
 }
 
-/**
- * Loads the policies in a separate thread for the first time. Rejects with {@link StartStopped} if `stopping` aborts
- * the load, or with {@link StartError} if the load fails.
- */
-async function loadInThread(loader: PolicyLoader, stopping: AbortSignal): Promise<LoadedPolicies> {
+async function loadInThread(
+  loader: PolicyLoader,
+  stopping: AbortSignal,
+  previous: PreviousPolicies | undefined,
+): Promise<LoadedPolicies> {
   const stop = (): void => loader.close();
   stopping.addEventListener('abort', stop);
   try {
-    return await loader.load();
+    return await loader.load(previous);
   } catch (error) {
     if (stopping.aborted) throw new StartStopped();
     throw new StartError([
@@ -125,7 +127,8 @@ async function loadInThread(loader: PolicyLoader, stopping: AbortSignal): Promis
   }
 }
 
-function startError({ errors, policySet }: LoadedPolicies, origin: string): StartError {
+/** Returns the error for policies with which a process must not start. `origin` names the variables of their place. */
+export function startError({ errors, policySet }: LoadedPolicies, origin: string): StartError {
   const count = quantity(countProblems(errors), 'error');
   const problem =
     policySet.domains.size === 0

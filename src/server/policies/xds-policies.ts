@@ -38,9 +38,12 @@ export async function openXdsPolicies(
   for (const server of xdsServers(settings)) {
     servers.push({
       options: {
-        address: await addressOf(server, settings, log),
-        node: { id: server.nodeId, metadata: settings.xdsNodeMetadata },
-        backOff: backOffOf(settings),
+        target: server.url,
+        connection: {
+          address: await addressOf(server, settings, log),
+          node: { id: server.nodeId, metadata: settings.xdsNodeMetadata },
+          backOff: backOffOf(settings),
+        },
         load: loadOptions(settings),
       },
       events: xdsLog(log, shownAddress(server.url)),
@@ -53,6 +56,17 @@ export async function openXdsPolicies(
     throw new StartStopped();
   }
   return policies;
+}
+
+/** Returns policies from the same management servers without connections to them. They get updates with `receive`. */
+export function receiveXdsPolicies(settings: Settings, log: Logger): XdsPolicyProvider {
+  const load = loadOptions(settings);
+  return new XdsPolicyProvider(
+    xdsServers(settings).map(({ url: target }) => ({
+      options: { target, connection: undefined, load },
+      events: xdsLog(log, shownAddress(target)),
+    })),
+  );
 }
 
 /**

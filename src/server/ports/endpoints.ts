@@ -1,5 +1,5 @@
 import { Registry } from '@prometheus-io/client';
-import type { HealthDetail, HealthVerdict } from '../../admin/health-detail.js';
+import type { DifferingWorker, HealthDetail, HealthVerdict } from '../../admin/health-detail.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import type { ConfigForm } from '../../config/show/rlconfig-text.js';
 import { renderConfig } from '../../config/threads/render-config.js';
@@ -19,10 +19,10 @@ import { phaseAt } from '../../policy/rule.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
 
-/** Returns the policy part of `/healthcheck?detail`. */
-function policyDetail(policies: ShownPolicies, clock: Clock): object {
+/** Returns the body of `/healthcheck?detail`. */
+export function healthText(detail: HealthDetail, policies: ShownPolicies, clock: Clock): string {
   const errors = policies.errors();
-  return {
+  const policy = {
     // Without any valid policy so far, no version exists.
     version: policies.current()?.version ?? 'none',
     domains: domainDetails(policies, clock),
@@ -30,6 +30,7 @@ function policyDetail(policies: ShownPolicies, clock: Clock): object {
     lastReload: errors.length === 0 ? 'ok' : 'error',
     errors,
   };
+  return `${JSON.stringify({ ...detail, policy }, null, 2)}\n`;
 }
 
 /** Returns each domain of the policy files, sorted. A domain that is not in effect has no `phase`. */
@@ -61,20 +62,14 @@ export function domainPhases(
 
 /** Data that the endpoints on PORT show. */
 export interface PublicSource {
-  readonly clock: Clock;
-  readonly queue: RenderQueue;
-  readonly policies: ShownPolicies;
   readonly metrics: TextView;
+  /** The body of `/healthcheck?detail`. */
+  readonly detail: TextView;
   health(): HealthVerdict;
-  detail(): HealthDetail;
 }
 
 /** Returns the endpoints on PORT. */
 export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
-  const { clock, policies } = source;
-  const detail = new TextView(source.queue, () =>
-    jsonText({ ...source.detail(), policy: policyDetail(policies, clock) }),
-  );
   return [
     {
       path: '/healthcheck',
@@ -83,7 +78,7 @@ export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
       exposesData: ({ query }) => query.has('detail'),
       answer: async ({ query }) => {
         const wantsDetail = query.has('detail');
-        const body = wantsDetail ? await detail.text() : undefined;
+        const body = wantsDetail ? await source.detail.text() : undefined;
         const health = source.health();
         const status = health.status === 'SERVING' ? 200 : 500;
         if (body !== undefined) return { status, contentType: JSON_TYPE, body };
@@ -114,6 +109,8 @@ export interface DebugSource {
   readonly policies: ShownPolicies;
   /** Statistics with the reference's names, as lines of `name: value`. */
   stats(): Promise<string>;
+  /** Workers that have other policies. */
+  differing(): readonly DifferingWorker[];
   /** Endpoints for operators. */
   readonly administration: readonly HttpEndpoint[];
   /** Returns the page for browsers at `/`. */
@@ -126,6 +123,7 @@ export function debugEndpoints({
   queue,
   policies,
   stats,
+  differing,
   administration,
   page,
 }: DebugSource): readonly HttpEndpoint[] {
@@ -138,6 +136,7 @@ export function debugEndpoints({
         domains: policies.domains(),
         errors: policies.errors(),
         wallMicros: clock.wallMicros(),
+        differing: differing(),
       }),
     );
   const lines = configView('lines');
@@ -185,10 +184,6 @@ const VARY_BY_ACCEPT = { vary: 'accept' };
 /** Returns whether the client accepts HTML, as browsers do. curl accepts any type. */
 function wantsPage({ accept = '' }: HttpHead['headers']): boolean {
   return /(?:^|[\s,])text\/html(?:[\s;,]|$)/i.test(accept);
-}
-
-function jsonText(value: object): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 /** Returns one line per endpoint, sorted by path. */

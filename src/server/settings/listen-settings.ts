@@ -130,8 +130,8 @@ export const LISTEN_SETTINGS = {
   workers: own('WORKERS', 'count', '1', {
     max: 256,
     help:
-      'Number of processes that share the gRPC port. Values above 1 need Redis. Use at most one process ' +
-      'per CPU core.',
+      'Number of worker processes that share the gRPC port and the HTTP port. Values above 1 need Redis. Use at ' +
+      'most one process per CPU core.',
   }),
   workerScheduling: own('WORKER_SCHEDULING', 'worker_scheduling', 'round-robin', {
     help:

@@ -1,34 +1,15 @@
-import type { AdminCaller } from '../../admin/admin-access.js';
-import type { AdminAnswer } from '../../admin/admin-endpoint.js';
 import type { TopRequest } from '../../admin/top/top-request.js';
-import type { RateLimitRequest, RateLimitResponse } from '../../codec/messages.js';
-import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead } from '../../telemetry/family.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { TopRow, TopSpanSummary } from '../../telemetry/top/top-buckets.js';
 
-/** Types of a call from the primary process to a worker: request, parts of the answer, and final answer. */
-interface Call<Ask, Part, Answer> {
-  readonly ask: Ask;
+/** Types of a call between the primary process and a worker: question, parts of the answer, and final answer. */
+interface Call<Question, Part, Answer> {
+  readonly question: Question;
   readonly part: Part;
   readonly answer: Answer;
 }
-
-/** A request of `/json`. */
-export interface DecideAsk {
-  readonly request: RateLimitRequest;
-  readonly timeoutMicros: number;
-  /** Number of the client's connection; 0 if unknown. */
-  readonly connection: number;
-  /** The TRACE_HEADERS of the request; undefined if logs and traces do not need them. */
-  readonly headers: Readonly<Record<string, string>> | undefined;
-}
-
-/** A response, or the fields of a Refusal. */
-export type DecidedByWorker =
-  | { readonly response: RateLimitResponse }
-  | { readonly refused: Refusal['kind']; readonly message: string };
 
 /** A sample of a metric: the name with its labels in text format, and the value. */
 export type Sample = readonly [series: string, value: number];
@@ -40,62 +21,124 @@ export interface MetricsPart {
   readonly samples: readonly Sample[];
 }
 
-/** All calls of the primary process to its workers, by name. */
+/** A text of the HTTP port that describes all processes. */
+export type SharedText = 'metrics' | 'health';
+
+/** All calls between processes, by name. */
 export interface Calls {
-  readonly decide: Call<DecideAsk, never, DecidedByWorker>;
-  /** Runs a command of `/buckets`. `question` is not validated yet. */
-  readonly administer: Call<{ readonly question: unknown; readonly caller: AdminCaller }, never, AdminAnswer>;
-  /** Returns the most active buckets. */
+  /** Asks a worker for its most active buckets. */
   readonly top: Call<TopRequest, readonly TopRow[], TopSpanSummary>;
-  /** Returns the decisions since the previous call. */
+  /** Asks a worker for its decisions since the previous call. */
   readonly rates: Call<undefined, readonly RateCounts[], FailureCounts>;
+  /** Asks a worker for its metrics. */
   readonly metrics: Call<undefined, MetricsPart, null>;
+  /** Asks the primary process for the body of `/metrics` or `/healthcheck?detail`. */
+  readonly text: Call<SharedText, never, Uint8Array>;
 }
 
 export type CallName = keyof Calls;
 
-/** Rows of one worker, with its final answer. */
-export interface WorkerRows<Name extends 'top' | 'rates'> {
-  readonly rows: Calls[Name]['part'];
-  readonly about: Calls[Name]['answer'];
-}
+/** Messages between processes about calls. */
+export type CallMessage =
+  | {
+      readonly kind: 'call';
+      readonly id: number;
+      readonly name: CallName;
+      readonly question: Calls[CallName]['question'];
+    }
+  | { readonly kind: 'part'; readonly id: number; readonly part: Calls[CallName]['part'] }
+  /** The answer is undefined if the process has none. */
+  | { readonly kind: 'answer'; readonly id: number; readonly answer: Calls[CallName]['answer'] | undefined };
 
-/** Bounds of the calls of one name. */
-export interface CallBounds {
-  /** Maximum number of pending calls, each of which may occupy the channel of a worker that hangs. */
-  readonly maxPending: number;
-  /** Maximum milliseconds between sending and reading a call. A worker discards calls that it reads later. */
-  readonly maxDelayMs: number;
-}
+/** Sends a part of an answer. Resolves once the part is sent. */
+export type SendPart<Name extends CallName> = (part: Calls[Name]['part']) => Promise<void>;
 
-/** The bounds of every call. */
-export const CALL_BOUNDS: Readonly<Record<CallName, CallBounds>> = {
-  decide: { maxPending: 1000, maxDelayMs: 500 },
-  // A worker answers any command within seconds.
-  administer: { maxPending: 64, maxDelayMs: 15_000 },
-  top: { maxPending: Infinity, maxDelayMs: Infinity },
-  rates: { maxPending: Infinity, maxDelayMs: Infinity },
-  metrics: { maxPending: Infinity, maxDelayMs: Infinity },
+/** Answers calls by name. A handler returns undefined if it has no answer. */
+export type CallHandlers = {
+  readonly [Name in CallName]?: (
+    question: Calls[Name]['question'],
+    sendPart: SendPart<Name>,
+  ) => Promise<Calls[Name]['answer'] | undefined>;
 };
 
-/** Error of a call that a worker read too late. */
-export const READ_LATE = 'the worker process was unresponsive for too long';
+/** Milliseconds without a part after which a call is given up. */
+const PART_TIMEOUT_MS = 1000;
 
-/** A call for a worker. */
-export type CallMessage = {
-  [Name in CallName]: {
-    readonly kind: 'call';
-    readonly id: number;
-    readonly name: Name;
-    readonly ask: Calls[Name]['ask'];
-    /** Time of sending, by {@link machineMicros}. */
-    readonly sentMicros: number;
-  };
-}[CallName];
+/** A call that the other process has not answered. */
+interface PendingCall {
+  take(part: unknown): void;
+  end(answer: unknown): void;
+}
 
-/** Message of a worker about a call. */
-export type CallAnswer =
-  | { readonly kind: 'part'; readonly id: number; readonly part: Calls[CallName]['part'] }
-  | { readonly kind: 'answer'; readonly id: number; readonly answer: Calls[CallName]['answer'] | undefined }
-  /** The worker discarded the call, because it read it too late. */
-  | { readonly kind: 'late'; readonly id: number };
+/** Calls in both directions between this process and another one. */
+export class CallChannel {
+  readonly #send: (message: CallMessage) => Promise<void>;
+  readonly #handlers: CallHandlers;
+  readonly #pending = new Map<number, PendingCall>();
+  #lastId = 0;
+
+  /** `send` resolves once the message is sent, or if the other process has exited. */
+  constructor(send: (message: CallMessage) => Promise<void>, handlers: CallHandlers) {
+    this.#send = send;
+    this.#handlers = handlers;
+  }
+
+  /**
+   * Asks the other process, and passes the parts of its answer to `take`. Resolves with the final answer, or with
+   * undefined if the other process has none, exits, or sends nothing for `timeoutMs`. Never rejects.
+   */
+  ask<Name extends CallName>(
+    name: Name,
+    question: Calls[Name]['question'],
+    take: (part: Calls[Name]['part']) => void = () => {},
+    timeoutMs = PART_TIMEOUT_MS,
+  ): Promise<Calls[Name]['answer'] | undefined> {
+    return new Promise((resolve) => {
+      const id = ++this.#lastId;
+      const end = (answer: unknown): void => {
+        clearTimeout(timer);
+        this.#pending.delete(id);
+        resolve(answer as Calls[Name]['answer'] | undefined);
+      };
+      const timer = setTimeout(end, timeoutMs, undefined);
+      this.#pending.set(id, {
+        end,
+        take(part) {
+          take(part as Calls[Name]['part']);
+          timer.refresh();
+        },
+      });
+      void this.#send({ kind: 'call', id, name, question });
+    });
+  }
+
+  /** Handles a message of the other process. Rejects if a handler does. */
+  async receive(message: CallMessage): Promise<void> {
+    const { id } = message;
+    if (message.kind === 'part') this.#pending.get(id)?.take(message.part);
+    else if (message.kind === 'answer') this.#pending.get(id)?.end(message.answer);
+    else {
+      // The compiler does not connect the type of the question with the name.
+      const handle = this.#handlers[message.name] as CallHandlers['top'];
+      const question = message.question as TopRequest;
+      const answer = await handle?.(question, (part) => this.#send({ kind: 'part', id, part }));
+      await this.#send({ kind: 'answer', id, answer });
+    }
+  }
+
+  /** Ends the pending calls, because the other process has exited. */
+  close(): void {
+    for (const { end } of [...this.#pending.values()]) end(undefined);
+  }
+}
+
+/** Maximum number of rows in a part. */
+export const ROWS_PER_PART = 64;
+
+/** Sends rows in parts. */
+export async function sendRows<Row>(
+  rows: readonly Row[],
+  sendPart: (part: readonly Row[]) => Promise<void>,
+): Promise<void> {
+  for (let at = 0; at < rows.length; at += ROWS_PER_PART) await sendPart(rows.slice(at, at + ROWS_PER_PART));
+}

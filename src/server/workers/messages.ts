@@ -1,36 +1,8 @@
-import type { StoreNode } from '../../admin/health-detail.js';
-import type { PolicyItem } from '../../config/threads/policy-transfer.js';
-import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
-import type { PlanHead, PlanParts } from '../../policy/plans/plan-table.js';
+import type { HealthVerdict, StoreNode } from '../../admin/health-detail.js';
+import type { PolicyHandover, XdsUpdate } from '../../config/policy-provider.js';
+import type { ServingAddresses } from '../server-core.js';
 import type { Settings } from '../settings/settings-table.js';
-import type { CallAnswer, CallMessage } from './calls.js';
-
-/** A part of the policies, which is sent as bytes. */
-export type PolicySlice =
-  /** A batch of policies without their tables of plans, which are sent before. */
-  | { readonly kind: 'items'; readonly items: readonly PolicyItem[] }
-  /** A table of plans: its head, and the number of elements of each part. */
-  | {
-      readonly kind: 'plans';
-      readonly domain: string;
-      readonly head: PlanHead;
-      readonly lengths: Readonly<Record<keyof PlanParts, number>>;
-      /** Whether `keys` has single bytes. */
-      readonly isByte: boolean;
-    }
-  | {
-      readonly kind: 'plan_bytes';
-      readonly domain: string;
-      readonly part: keyof PlanParts;
-      readonly at: number;
-      readonly bytes: Uint8Array;
-    };
-
-/** All policies in effect, as serialized {@link PolicySlice}s. */
-export interface SlicedPolicies {
-  readonly version: string;
-  readonly slices: readonly Uint8Array[];
-}
+import type { CallMessage } from './calls.js';
 
 /** Messages from the primary process to a worker. */
 export type ToWorker =
@@ -39,21 +11,24 @@ export type ToWorker =
       readonly settings: Settings;
       readonly version: string;
       readonly terminal: boolean;
-      readonly policies: SlicedPolicies | undefined;
-      readonly tls: TlsOptions | undefined;
+      readonly policies: PolicyHandover;
+      readonly health: HealthVerdict;
     }
-  | { readonly kind: 'tls'; readonly material: TlsMaterial }
-  /** Start of a transfer of policies. A worker that started during a transfer ignores its slices. */
-  | { readonly kind: 'policies_begin' }
-  | { readonly kind: 'policies_slice'; readonly slice: Uint8Array }
-  /** End of the transfer. The policies are in effect from now on. */
-  | { readonly kind: 'policies_end'; readonly version: string }
+  /** A block of the rows at an address of a table in Redis. `at` counts the blocks. The next `load` uses the rows. */
+  | { readonly kind: 'rows'; readonly address: string; readonly at: number; readonly bytes: Uint8Array }
+  /** The worker loads the policies, and answers with `loaded`. `updates`: those of management servers. */
+  | { readonly kind: 'load'; readonly round: number; readonly updates: readonly XdsUpdate[] }
+  /** The policies of this round take effect. */
+  | { readonly kind: 'switch'; readonly round: number }
+  /** Whether the server as a whole should get requests. */
+  | { readonly kind: 'health'; readonly verdict: HealthVerdict }
   /** Checks whether the worker answers, with `pong`. */
   | { readonly kind: 'ping' }
-  | CallMessage
-  /** Sent during a drain: no further `decide` follows. */
-  | { readonly kind: 'last-decided' }
-  | { readonly kind: 'drain'; readonly why: string };
+  /** The worker finishes its calls, answers with `drained`, and refuses further calls. */
+  | { readonly kind: 'drain'; readonly why: string }
+  /** All workers have drained. */
+  | { readonly kind: 'end' }
+  | CallMessage;
 
 /** State of a worker. */
 export interface WorkerHealth {
@@ -62,6 +37,8 @@ export interface WorkerHealth {
   readonly store: string;
   readonly storeUp: boolean;
   readonly redis: readonly StoreNode[];
+  /** Version of the policies in effect, or `none`. */
+  readonly policy: string;
 }
 
 /** Messages from a worker to the primary process. */
@@ -69,10 +46,8 @@ export type FromWorker =
   /** The worker is ready for the `start` message. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'pong' }
-  /** The worker has received a `policies_slice`. */
-  | { readonly kind: 'policies_taken' }
-  /** The gRPC port is open at this address. */
-  | { readonly kind: 'listening'; readonly grpc: string; readonly health: WorkerHealth }
+  /** The ports are open at these addresses. */
+  | { readonly kind: 'listening'; readonly addresses: ServingAddresses; readonly health: WorkerHealth }
   /** The worker cannot start. The lines are those of a StartError. */
   | { readonly kind: 'failed'; readonly lines: readonly string[] }
   /**
@@ -80,5 +55,8 @@ export type FromWorker =
    * `drain`.
    */
   | { readonly kind: 'givenUp'; readonly lines: readonly string[] }
+  /** The policies of this round are loaded. They take effect with `switch`. */
+  | { readonly kind: 'loaded'; readonly round: number }
   | { readonly kind: 'health'; readonly health: WorkerHealth }
-  | CallAnswer;
+  | { readonly kind: 'drained' }
+  | CallMessage;

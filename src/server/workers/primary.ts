@@ -1,38 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { auditUnanswered } from '../../admin/buckets/audit.js';
+import type { Administer } from '../../admin/buckets/buckets-service.js';
 import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../../admin/health-detail.js';
 import { removeStaleSocket } from '../../h2/serving/listen.js';
 import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';
 import { familiesText } from '../../telemetry/family.js';
 import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
 import { Metrics } from '../../telemetry/metrics.js';
-import { traceHeaders } from '../calls/trace-id.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
 import { exposeWorkers, workerState } from '../metrics/worker-gauges.js';
+import { openBucketAdmin } from '../open-bucket-admin.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
 import { logBrokenInvariants } from '../server-logger.js';
-import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
+import { openStore } from '../store/open-store.js';
 import type { WorkerHealth } from './messages.js';
-import { PolicyFeed } from './policy-feed.js';
+import { PolicyRounds } from './policy-rounds.js';
 import { WorkerPool } from './worker-pool.js';
 import type { WorkerState } from './worker-slot.js';
-
-/** Returns whether workers need request names and trace IDs. */
-function wantsHeaders({ tracingEnabled, decisionLogSample, logLevel }: Settings): boolean {
-  return tracingEnabled || decisionLogSample !== undefined || logLevel === 'debug' || logLevel === 'trace';
-}
 
 const NO_MEMORY_STATS = { size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0 };
 
 /**
- * Opens the primary process of WORKERS workers. It owns signals, the HTTP and debug ports, and the policy files.
- * `listen` starts the workers, which own the gRPC port and the connections to Redis.
+ * Opens the primary process of WORKERS workers. It handles signals and the debug port, and decides when policies take
+ * effect. `listen` starts the workers. Each of them is a server with the gRPC port, PORT and connections to Redis.
  */
 export function openPrimary(parts: ServerParts): ServerCore {
-  const { settings, version, log, closers } = parts;
+  const { settings, version, terminal, entry, log, policies, tls, closers } = parts;
   const metrics = new Metrics({
     maxSeries: settings.metricsMaxSeries,
     version,
@@ -40,98 +35,104 @@ export function openPrimary(parts: ServerParts): ServerCore {
   });
   const stopReports = logBrokenInvariants(log, metrics);
   closers.add(async () => stopReports());
-  // The metric shows the minimum of all processes, so this process, which has no store, reports 1.
+  // The metric shows the minimum of all processes, so this process, which decides no requests, reports 1.
   metrics.storeUp(true);
   let giveUp: (error: StartError) => void = () => {};
   const failed = new Promise<StartError>((resolve) => {
     giveUp = resolve;
   });
-  const pool = openWorkers(parts, (error) => giveUp(error), metrics);
-  exposeWorkers(metrics.registry, pool);
+  let draining = false;
+  let healthText = (): string => '';
+  const metricsText = async (): Promise<Buffer> =>
+    familiesText(await pool.metrics(await metrics.registry.read()));
+  const pool = new WorkerPool({
+    count: settings.workers,
+    entry,
+    scheduling: settings.workerScheduling,
+    log,
+    onGivenUp: (error) => giveUp(error),
+    start: () => {
+      const health = healthOf(pool, draining);
+      return { kind: 'start', settings, version, terminal, policies: policies.handover(), health };
+    },
+    text: async (of) => (of === 'metrics' ? metricsText() : Buffer.from(healthText())),
+    onChange: () => {
+      rounds.loaded();
+      tellHealth();
+    },
+  });
+  closers.add(() => pool.close());
+  const rounds = new PolicyRounds(pool, policies, log);
+  closers.add(async () => rounds.close());
+  policies.beforeSwitch = (update) => rounds.run(update === undefined ? [] : [update]);
+  const followPolicies = (): void => metrics.setPolicyVersion(policies.current()?.version ?? 'none');
+  followPolicies();
+  policies.onReload(followPolicies);
+  // Each worker reads the certificates itself. This process logs changes and errors.
+  tls?.follow(() => {});
+  exposeWorkers(metrics.registry, pool, () => rounds.differing().length);
   // This process counts policy loads only. Each worker sends the statistics of its decisions.
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log }, closers);
-  let draining = false;
+  let told = '';
+  /** Tells the workers whether the server should get requests, if this has changed. */
+  const tellHealth = (): void => {
+    const verdict = healthOf(pool, draining);
+    const { status, reason = '' } = verdict;
+    if (told === status + reason) return;
+    told = status + reason;
+    pool.broadcast({ kind: 'health', verdict });
+  };
   return {
     metrics,
     failed,
-    metricsText: async () => familiesText(await pool.metrics(await metrics.registry.read())),
+    metricsText,
     statsText: async () => statsText(await pool.stats(statFamilies(metrics.reference))),
     health: () => healthOf(pool, draining),
     nodes: () => knownHealth(pool.workers).map(({ redis }) => redis),
     detail: () => detailOf(pool),
-    decide(request, timeoutMicros, caller) {
-      const headers = wantsHeaders(settings) ? traceHeaders(caller.headers) : undefined;
-      return pool.decide(request, timeoutMicros, caller.connection, headers);
-    },
-    administer: (question, caller) => pool.administer(question, caller),
-    top: (ask) => pool.top(ask),
+    administer: bucketCommands(parts, metrics),
+    top: (ask) => pool.collect('top', ask),
     async rates(take) {
-      const collected = await pool.rates();
+      const collected = await pool.collect('rates', undefined);
       for (const { rows } of collected) for (const row of rows) take(row);
-      // This process counts the refusals of `/json`.
-      return sumOfFailures([...collected.map(({ about }) => about), metrics.takeNewFailures()]);
+      return sumOfFailures(collected.map(({ about }) => about));
     },
-    async listen() {
+    async listen(_ports, detail) {
+      healthText = detail;
       // Workers listen through this process. A socket file of a killed process would make the first worker fail, and
       // node:cluster would return the same error to all others.
       if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
       return pool.start();
     },
-    async drain(why, drainHttp) {
+    async drain(why, drainDebug) {
       draining = true;
+      tellHealth();
       const delayMs = settings.shutdownDrainDelay / 1000;
       const graceMs = timerMs(settings.shutdownGrace);
       const ended = pool.drain(why, Math.min(delayMs + graceMs, MAX_TIMER_MS / 2));
       const delay = new AbortController();
       void ended.then(() => delay.abort());
       await sleep(Math.min(delayMs, MAX_TIMER_MS), undefined, delay).catch(() => {});
-      // Workers keep running until they have answered the calls of this process.
-      await drainHttp(graceMs);
-      pool.broadcast({ kind: 'last-decided' });
+      await drainDebug(graceMs);
       await ended;
     },
   };
 }
 
-/** Opens the workers, which get changed policies and certificates from now on. */
-function openWorkers(
-  { settings, version, terminal, entry, log, policies, tls, closers }: ServerParts,
-  onGivenUp: (error: StartError) => void,
-  metrics: Metrics,
-): WorkerPool {
-  let tlsInForce = tls?.options;
-  const feed = new PolicyFeed(
-    () => policies.current(),
-    (message) => pool.broadcast(message),
-    () => pool.caughtUp(),
-  );
-  const pool = new WorkerPool({
-    count: settings.workers,
-    entry,
-    scheduling: settings.workerScheduling,
-    log,
-    onGivenUp,
-    onUnanswered: (question, caller, error) => {
-      auditUnanswered(log, question, caller, error, policies.current(), metrics.adminCalls);
-    },
-    decisionTimeoutMs: settings.redisTimeout / 1000,
-    start: () => ({ kind: 'start', settings, version, terminal, policies: feed.whole(), tls: tlsInForce }),
-  });
-  closers.add(() => pool.close());
-  let inForce = policies.current();
-  metrics.setPolicyVersion(inForce?.version ?? 'none');
-  policies.onReload(() => {
-    if (policies.current() === inForce) return;
-    inForce = policies.current();
-    metrics.setPolicyVersion(inForce?.version ?? 'none');
-    void feed.send();
-  });
-  tls?.follow((material) => {
-    tlsInForce = { ...tls.options, material };
-    pool.broadcast({ kind: 'tls', material });
-  });
-  return pool;
+/** Returns a function that runs bucket commands in this process. The first command opens a connection to Redis. */
+function bucketCommands(parts: ServerParts, metrics: Metrics): Administer {
+  const { settings, clock, log, policies, closers } = parts;
+  let administer: Administer | undefined;
+  return (question, caller) => {
+    if (administer === undefined) {
+      const store = openStore(settings, clock, log);
+      closers.add(() => store.close());
+      policies.onReload(() => store.reloaded());
+      administer = openBucketAdmin(parts, store, metrics);
+    }
+    return administer(question, caller);
+  };
 }
 
 /** Returns the states of the workers that answer. */
@@ -159,6 +160,7 @@ function detailOf({ workers }: WorkerPool): CoreHealthDetail {
       pid: worker.pid,
       status: workerState(worker) === 'serving' ? 'SERVING' : 'NOT_SERVING',
       storeUp: worker.health?.storeUp ?? false,
+      ...(worker.health !== undefined && { policy: worker.health.policy }),
       ...redisDetail(worker.health?.redis ?? []),
       ...(worker.silentMs !== undefined && { silentSeconds: worker.silentMs / 1000 }),
     })),

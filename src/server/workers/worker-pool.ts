@@ -1,25 +1,15 @@
 import cluster, { type Worker } from 'node:cluster';
-import type { AdminCaller } from '../../admin/admin-access.js';
-import type { AdminAnswer } from '../../admin/admin-endpoint.js';
-import type { TopReport, TopRequest } from '../../admin/top/top-request.js';
-import type { RateLimitResponse } from '../../codec/messages.js';
 import { expectState } from '../../invariant.js';
-import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { Logger } from '../../telemetry/logger.js';
+import type { ServingAddresses } from '../server-core.js';
 import { StartError } from '../start-error.js';
 import { AggregatedMetrics } from './aggregated-metrics.js';
-import { type CallableWorker, CallClient } from './call-client.js';
-import type { WorkerRows } from './calls.js';
-import { ConnectionDispatcher } from './connection-dispatcher.js';
-import {
-  type DecideArguments,
-  ForwardedDecisions,
-  forwardAdminCall,
-  type OnUnanswered,
-} from './forwarded-calls.js';
+import { CallChannel, type Calls, type SharedText } from './calls.js';
+import { ConnectionGuard } from './connection-guard.js';
 import { Heartbeat } from './heartbeat.js';
 import type { FromWorker, ToWorker } from './messages.js';
+import type { LoadingWorker } from './policy-rounds.js';
 import { WorkerMetrics } from './worker-metrics.js';
 import { emptySlot, type WorkerSlot, type WorkerState } from './worker-slot.js';
 import { WorkerWatchdog } from './worker-watchdog.js';
@@ -33,11 +23,18 @@ export interface WorkerPoolOptions {
   readonly log: Logger;
   /** Called if no worker reached Redis in time. */
   onGivenUp(error: StartError): void;
-  readonly onUnanswered: OnUnanswered;
-  /** Maximum milliseconds of a decision (REDIS_TIMEOUT). */
-  readonly decisionTimeoutMs: number;
   /** Returns the `start` message of a worker. Called for each replacement, too. */
   start(): Extract<ToWorker, { kind: 'start' }>;
+  /** Returns a text about all processes, for the HTTP port of a worker. */
+  text(of: SharedText): Promise<Uint8Array>;
+  /** Called when the state of a worker may have changed. */
+  onChange(): void;
+}
+
+/** The rows of one worker, with its final answer. */
+export interface WorkerRows<Name extends 'top' | 'rates'> {
+  readonly rows: Calls[Name]['part'];
+  readonly about: Calls[Name]['answer'];
 }
 
 /** Milliseconds after which a crash is not related to the previous one, so that the back-off restarts. */
@@ -45,11 +42,8 @@ const STABLE_MS = 10_000;
 /** Milliseconds that workers get to close, in addition to the time for running calls. */
 const EXIT_MARGIN_MS = 5000;
 
-/** Maximum number of policy slices in the channel of a worker, so that other messages do not wait behind many. */
-const MAX_UNACKNOWLEDGED_SLICES = 8;
-
 /**
- * Runs workers that share one gRPC port (node:cluster). A worker that exits unexpectedly or is silent for too long is
+ * Runs workers that share their ports (node:cluster). A worker that exits unexpectedly or is silent for too long is
  * replaced, with growing pauses while replacements exit as well.
  */
 export class WorkerPool {
@@ -61,21 +55,17 @@ export class WorkerPool {
   readonly #slots: WorkerSlot[];
   readonly #aggregatedMetrics = new AggregatedMetrics();
   readonly #aggregatedStats = new AggregatedMetrics();
-  readonly #calls = new CallClient();
-  readonly #decisions: ForwardedDecisions;
-  readonly #connections = new ConnectionDispatcher();
   readonly #watchdog: WorkerWatchdog<WorkerSlot>;
   #closing = false;
+  #isDraining = false;
   /** Whether any worker ever reached Redis. */
   #storeReached = false;
-  #grpc = '';
-  #onSliceAcknowledged: (() => void) | undefined;
+  #addresses: ServingAddresses | undefined;
   /** Ends the start; undefined afterwards. */
   #onStarted: ((error?: StartError) => void) | undefined;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#decisions = new ForwardedDecisions(this.#calls, options.decisionTimeoutMs);
     this.#slots = Array.from({ length: options.count }, emptySlot);
     this.#watchdog = new WorkerWatchdog({
       workers: () => this.#slots.filter(({ worker }) => worker !== undefined),
@@ -85,17 +75,16 @@ export class WorkerPool {
   }
 
   /**
-   * Starts all workers. Resolves with the address of the gRPC port once it is open in each of them. Rejects with {@link
-   * StartError}.
+   * Starts all workers. Resolves with the addresses of their ports once they are open in each worker. Rejects with
+   * {@link StartError}.
    */
-  start(): Promise<string> {
-    cluster.schedulingPolicy =
-      this.#options.scheduling === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE;
+  start(): Promise<ServingAddresses> {
+    cluster.schedulingPolicy = this.#options.scheduling === 'kernel' ? cluster.SCHED_NONE : cluster.SCHED_RR;
     cluster.setupPrimary({ exec: this.#options.entry, args: ['serve'], serialization: 'advanced' });
     return new Promise((resolve, reject) => {
       this.#onStarted = (error) => {
         this.#onStarted = undefined;
-        if (error === undefined) resolve(this.#grpc);
+        if (error === undefined) resolve(this.#addresses as ServingAddresses);
         else reject(error);
       };
       for (const slot of this.#slots) this.#fork(slot);
@@ -112,86 +101,63 @@ export class WorkerPool {
     });
   }
 
-  /** Sends to each worker that has started. A worker that starts later gets the current state with `start`. */
-  broadcast(message: ToWorker): void {
-    for (const slot of this.#slots) {
-      if (!slot.started || slot.worker?.isConnected() !== true) continue;
-      slot.worker.send(message);
-      if (message.kind === 'policies_slice') slot.unacknowledgedSlices++;
-    }
+  /** Workers whose ports are open. */
+  listening(): readonly LoadingWorker[] {
+    return this.#slots.flatMap(({ worker, health, loadedRound }) =>
+      worker === undefined || health === undefined
+        ? []
+        : { id: worker.id, loadedRound, policy: health.policy },
+    );
   }
 
-  /** Resolves once no worker that answers has many unread policy slices. Only one caller may wait. */
-  async caughtUp(): Promise<void> {
-    while (
-      this.#slots.some(
-        ({ unacknowledgedSlices, heartbeat }) =>
-          unacknowledgedSlices > MAX_UNACKNOWLEDGED_SLICES && !heartbeat.silent,
-      )
-    ) {
-      await new Promise<void>((resolve) => {
-        this.#onSliceAcknowledged = resolve;
-      });
-    }
+  /** Sends to each worker that has started. A worker that starts later gets the current state with `start`. */
+  broadcast(message: ToWorker): void {
+    for (const { started, worker } of this.#slots) if (started && worker?.isConnected()) worker.send(message);
+  }
+
+  /** Sends to each worker that has started. Resolves once the message is in the channels of those that answer. */
+  async send(message: ToWorker): Promise<void> {
+    const sent = this.#slots.flatMap(({ started, worker, heartbeat }) => {
+      if (!started || worker === undefined) return [];
+      const done = sendTo(worker, message);
+      return heartbeat.silent ? [] : done;
+    });
+    await Promise.all(sent);
   }
 
   /** Returns the sum of the metrics of all processes, including `own`. */
   async metrics(own: readonly Family[]): Promise<readonly Family[]> {
-    await this.#collectAllMetrics();
+    await this.#collectMetrics();
     return this.#aggregatedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.metrics)]);
   }
 
   /** Returns the sum of the statistics of all processes, including `own`. */
   async stats(own: readonly Family[]): Promise<readonly Family[]> {
-    await this.#collectAllMetrics();
+    await this.#collectMetrics();
     return this.#aggregatedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.stats)]);
   }
 
-  /** Decides a request in a worker that serves. During a drain, a worker that can reach its store decides. */
-  decide(...request: DecideArguments): Promise<RateLimitResponse | Refusal> {
-    return this.#decisions.ask(() => this.#availableWorkers(), ...request);
+  /** Asks all workers that answer. Workers that do not answer in time are left out. */
+  async collect<Name extends 'top' | 'rates'>(
+    name: Name,
+    question: Calls[Name]['question'],
+  ): Promise<readonly WorkerRows<Name>[]> {
+    const told = this.#answering().map(async ({ channel }) => {
+      const rows: unknown[] = [];
+      const about = await channel?.ask(name, question, (part) => rows.push(...part));
+      return about === undefined ? [] : [{ rows: rows as unknown as Calls[Name]['part'], about }];
+    });
+    return (await Promise.all(told)).flat();
   }
 
-  /** Runs an operator's command in a worker that serves. Never rejects. */
-  administer(question: unknown, caller: AdminCaller): Promise<AdminAnswer> {
-    const { onUnanswered } = this.#options;
-    return forwardAdminCall(this.#calls, () => this.#availableWorkers(), { question, caller }, onUnanswered);
-  }
-
-  /** Collects the most active buckets from all workers that answer. */
-  top(ask: TopRequest): Promise<readonly TopReport[]> {
-    return this.#calls.collectRows(this.#answeringTargets(), 'top', ask);
-  }
-
-  /** Collects the decisions since the previous call from all workers that answer. */
-  rates(): Promise<readonly WorkerRows<'rates'>[]> {
-    return this.#calls.collectRows(this.#answeringTargets(), 'rates', undefined);
-  }
-
-  #answeringSlots(): readonly WorkerSlot[] {
-    return this.#slots.filter(({ health, heartbeat }) => health !== undefined && !heartbeat.silent);
-  }
-
-  #answeringTargets(): readonly CallableWorker[] {
-    return this.#answeringSlots().flatMap(({ callTarget }) => callTarget ?? []);
-  }
-
-  /** Returns the workers that can decide best now. */
-  #availableWorkers(): readonly CallableWorker[] {
-    const started = this.#slots.filter(
-      ({ worker, health, heartbeat }) =>
-        worker?.isConnected() === true && health !== undefined && !heartbeat.silent,
-    );
-    const serving = started.filter(({ health }) => health?.reason === undefined);
-    const available = serving.length > 0 ? serving : started.filter(({ health }) => health?.storeUp === true);
-    // Other workers can at least return the reason.
-    return (available.length > 0 ? available : started).flatMap(({ callTarget }) => callTarget ?? []);
-  }
-
-  /** Drains all workers. Kills them after `graceMs` and a margin. */
+  /**
+   * Drains all workers. Kills them after `graceMs` and a margin. A worker that has finished its calls refuses further
+   * ones until the others have finished theirs.
+   */
   async drain(why: string, graceMs: number): Promise<void> {
     this.#stopReplacing();
     this.#watchdog.draining();
+    this.#isDraining = true;
     this.broadcast({ kind: 'drain', why });
     for (const slot of this.#slots) if (slot.health === undefined) slot.worker?.process.kill('SIGKILL');
     const timer = setTimeout(() => this.#kill(), graceMs + EXIT_MARGIN_MS);
@@ -224,38 +190,39 @@ export class WorkerPool {
     }
   }
 
+  #answering(): readonly WorkerSlot[] {
+    return this.#slots.filter(({ health, heartbeat }) => health !== undefined && !heartbeat.silent);
+  }
+
   #fork(slot: WorkerSlot): void {
     expectState(slot.worker === undefined && !slot.started, 'a slot has at most one worker at a time');
     const worker = cluster.fork();
-    slot.worker = worker;
-    slot.startedMs = performance.now();
-    const send = (message: ToWorker): void => {
-      if (worker.isConnected()) worker.send(message);
-    };
-    const heartbeat = new Heartbeat({ send: () => send({ kind: 'ping' }) });
-    const callTarget = { heartbeat, send };
-    slot.heartbeat = heartbeat;
-    slot.callTarget = callTarget;
-    this.#connections.add(worker, slot);
-    worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
+    const heartbeat = new Heartbeat(() => void sendTo(worker, { kind: 'ping' }));
+    const channel = new CallChannel((message) => sendTo(worker, message), {
+      text: (of) => this.#options.text(of),
+    });
+    const guard = new ConnectionGuard(worker.process, heartbeat);
+    Object.assign(slot, { worker, heartbeat, channel, startedMs: performance.now() });
+    worker.on('message', (message: FromWorker) => {
+      // Messages of a worker may arrive after its exit. Its metrics are already kept by then, and the slot may belong
+      // to another worker.
+      if (slot.worker !== worker && message.kind !== 'failed') return;
+      // Pings that were sent before `ready` are lost.
+      this.#noteMessage(slot, message.kind === 'pong' || message.kind === 'ready');
+      if (message.kind === 'pong') guard.answered();
+      else this.#receive(slot, worker, message);
+    });
     worker.once('exit', (code, signal) => {
       this.#onExit(slot, signal ?? `exit code ${code}`);
-      this.#calls.lost(callTarget);
+      channel.close();
     });
+    worker.once('disconnect', () => guard.ended());
     // The channel fails if a worker is killed during a write. The exit event reports the same.
     worker.on('error', () => {});
   }
 
-  #receive(slot: WorkerSlot, worker: Worker, message: FromWorker): void {
-    // Messages of a worker may arrive after its exit. Its metrics are already kept by then, and the slot may belong to
-    // another worker.
-    if (slot.worker !== worker && message.kind !== 'failed') return;
-    // Pings that were sent before `ready` are lost.
-    this.#noteMessage(slot, message.kind === 'pong' || message.kind === 'ready');
+  #receive(slot: WorkerSlot, worker: Worker, message: Exclude<FromWorker, { kind: 'pong' }>): void {
     switch (message.kind) {
-      case 'pong':
-        this.#connections.workerAnswered(slot);
-        return;
       case 'ready':
         expectState(!slot.started, 'a worker becomes ready only once');
         if (!this.#closing) worker.send(this.#options.start());
@@ -270,51 +237,60 @@ export class WorkerPool {
         if (this.#storeReached) for (const line of message.lines) this.#options.log.error(line);
         else (this.#onStarted ?? this.#options.onGivenUp)(new StartError(message.lines));
         return;
-      case 'policies_taken':
-        slot.unacknowledgedSlices--;
-        expectState(
-          slot.unacknowledgedSlices >= 0,
-          'a worker acknowledges at most as many slices as it was sent',
-        );
-        this.#onSliceAcknowledged?.();
-        return;
-      case 'part':
-      case 'answer':
-      case 'late':
-        this.#calls.received(message);
+      case 'loaded':
+        slot.loadedRound = message.round;
+        break;
+      case 'drained':
+        slot.hasDrained = true;
+        this.#endDrained();
         return;
       case 'listening':
-        this.#grpc = message.grpc;
+        this.#addresses = message.addresses;
         expectState(
           slot.started && slot.health === undefined,
-          'a worker opens its port only once, after it has started',
+          'a worker opens its ports only once, after it has started',
         );
-        slot.health = message.health;
+        this.#setHealth(slot, message.health);
         this.#watchdog.listening();
+        if (this.#slots.every(({ listens }) => listens)) this.#onStarted?.();
         break;
       case 'health':
-        // Until the port opens, the `listening` message has the state that counts.
-        if (slot.listens) slot.health = message.health;
+        // Until the ports open, the `listening` message has the state that counts.
+        if (slot.listens) this.#setHealth(slot, message.health);
+        break;
+      default:
+        slot.channel?.receive(message).catch((err) => this.#options.log.error({ err }, 'unexpected error'));
+        return;
     }
-    this.#storeReached ||= message.health.storeUp;
-    if (this.#slots.every(({ health }) => health !== undefined)) this.#onStarted?.();
+    this.#options.onChange();
+  }
+
+  /** Ends the workers once all have drained. */
+  #endDrained(): void {
+    const hasEnded = this.#slots.every(({ worker, hasDrained }) => worker === undefined || hasDrained);
+    if (this.#isDraining && hasEnded) this.broadcast({ kind: 'end' });
+  }
+
+  #setHealth(slot: WorkerSlot, health: WorkerSlot['health']): void {
+    slot.health = health;
+    this.#storeReached ||= health?.storeUp === true;
   }
 
   #noteMessage(slot: WorkerSlot, answer: boolean): void {
     const { worker, heartbeat } = slot;
-    if (slot.listens && heartbeat.silent) {
-      const about = { id: worker?.id, pid: worker?.process.pid, silentMs: heartbeat.silentMs };
-      this.#options.log.info(about, 'a worker process is responding again and receives new connections');
-    }
+    const silentMs = heartbeat.silent ? heartbeat.silentMs : undefined;
     heartbeat.onMessage(answer);
+    if (!slot.listens || silentMs === undefined) return;
+    const about = { id: worker?.id, pid: worker?.process.pid, silentMs };
+    this.#options.log.info(about, 'a worker process is responding again and receives new connections');
+    this.#options.onChange();
   }
 
   #onSilent(slot: WorkerSlot): void {
     const { worker, heartbeat } = slot;
     const about = { id: worker?.id, pid: worker?.process.pid, silentMs: heartbeat.silentMs };
     this.#options.log.warn(about, 'a worker process does not answer and gets no new connections');
-    this.#connections.workerSilent(slot);
-    this.#onSliceAcknowledged?.();
+    this.#options.onChange();
   }
 
   #killSilent(slot: WorkerSlot): void {
@@ -327,20 +303,17 @@ export class WorkerPool {
   #onExit(slot: WorkerSlot, how: string): void {
     const silentMs = slot.killedAfterMs;
     if (silentMs !== undefined) this.silentKilled++;
-    slot.killedAfterMs = undefined;
-    slot.worker = undefined;
-    slot.started = false;
-    slot.health = undefined;
-    slot.unacknowledgedSlices = 0;
-    this.#onSliceAcknowledged?.();
     this.#aggregatedMetrics.keep(slot.metrics.metrics);
     this.#aggregatedStats.keep(slot.metrics.stats);
-    slot.metrics = new WorkerMetrics();
+    const { backOff, startedMs } = slot;
+    const { worker, started, health, killedAfterMs, channel, loadedRound, metrics } = emptySlot();
+    Object.assign(slot, { worker, started, health, killedAfterMs, channel, loadedRound, metrics });
+    this.#options.onChange();
+    this.#endDrained();
     this.#onStarted?.(new StartError([`a worker process ended while starting (${how})`]));
     if (this.#closing) return;
-    const stable = performance.now() - slot.startedMs >= STABLE_MS;
-    if (stable) slot.backOff.reset();
-    const pauseMs = slot.backOff.next();
+    if (performance.now() - startedMs >= STABLE_MS) backOff.reset();
+    const pauseMs = backOff.next();
     if (silentMs === undefined) {
       this.#options.log.error({ how, pauseMs }, 'a worker process ended; weir starts a replacement');
     } else {
@@ -353,16 +326,23 @@ export class WorkerPool {
     }, pauseMs);
   }
 
-  async #collectAllMetrics(): Promise<void> {
-    await Promise.all(this.#answeringSlots().map((slot) => this.#collectMetrics(slot)));
+  async #collectMetrics(): Promise<void> {
+    await Promise.all(
+      this.#answering().map(async (slot) => {
+        const { channel } = slot;
+        const told = new WorkerMetrics();
+        const answer = await channel?.ask('metrics', undefined, (part) => told.add(part));
+        // If a worker is too busy, its last known metrics are shown.
+        if (answer !== undefined && slot.channel === channel) slot.metrics = told;
+      }),
+    );
   }
+}
 
-  /** If a worker is too busy or silent, its last known metrics are shown. */
-  async #collectMetrics(slot: WorkerSlot): Promise<void> {
-    const { callTarget } = slot;
-    if (callTarget === undefined) return;
-    const told = new WorkerMetrics();
-    const answer = await this.#calls.collect(callTarget, 'metrics', undefined, (part) => told.add(part));
-    if (answer !== undefined && slot.callTarget === callTarget) slot.metrics = told;
-  }
+/** Sends a message. Resolves once it is in the channel, or if the worker has exited. */
+function sendTo(worker: Worker, message: ToWorker): Promise<void> {
+  return new Promise((resolve) => {
+    if (worker.isConnected()) worker.process.send?.(message, () => resolve());
+    else resolve();
+  });
 }

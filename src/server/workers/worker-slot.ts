@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { BackOff } from '../../runtime/back-off.js';
-import type { CallableWorker } from './call-client.js';
+import type { CallChannel } from './calls.js';
 import { Heartbeat } from './heartbeat.js';
 import type { WorkerHealth } from './messages.js';
 import { WorkerMetrics } from './worker-metrics.js';
@@ -9,7 +9,7 @@ import { WorkerMetrics } from './worker-metrics.js';
 export interface WorkerState {
   readonly id: number;
   readonly pid: number;
-  /** Undefined until its port is open. */
+  /** Undefined until its ports are open. */
   readonly health: WorkerHealth | undefined;
   /** Milliseconds since the worker stopped answering; undefined while it answers. */
   readonly silentMs: number | undefined;
@@ -25,14 +25,16 @@ export interface WorkerSlot {
   /** Whether the worker got its `start` message, so that it can process others. */
   started: boolean;
   health: WorkerHealth | undefined;
-  /** Whether the worker's port is open. */
+  /** Whether the worker's ports are open. */
   readonly listens: boolean;
   heartbeat: Heartbeat;
   /** Milliseconds of silence for which the worker was killed. */
   killedAfterMs: number | undefined;
-  callTarget: CallableWorker | undefined;
-  /** Policy slices that were sent and not processed yet. */
-  unacknowledgedSlices: number;
+  channel: CallChannel | undefined;
+  /** The latest round of policies that the worker has loaded. */
+  loadedRound: number;
+  /** Whether the worker has finished its calls during a drain. */
+  hasDrained: boolean;
   /** Last known metrics. */
   metrics: WorkerMetrics;
   startedMs: number;
@@ -50,10 +52,11 @@ export function emptySlot(): WorkerSlot {
     get listens() {
       return this.health !== undefined;
     },
-    heartbeat: new Heartbeat({ send() {} }),
+    heartbeat: new Heartbeat(() => {}),
     killedAfterMs: undefined,
-    callTarget: undefined,
-    unacknowledgedSlices: 0,
+    channel: undefined,
+    loadedRound: 0,
+    hasDrained: false,
     metrics: new WorkerMetrics(),
     startedMs: 0,
     backOff: new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS }),

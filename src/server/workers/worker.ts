@@ -1,185 +1,191 @@
 import cluster from 'node:cluster';
-import { reportTop, type TopRequest } from '../../admin/top/top-request.js';
-import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
-import type { TlsSource } from '../../h2/tls-material.js';
+import type { HealthVerdict } from '../../admin/health-detail.js';
+import { reportTop } from '../../admin/top/top-request.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Closers } from '../../runtime/closers.js';
-import { IdleWait } from '../../runtime/idle-wait.js';
-import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
-import { Refusal } from '../../service/refusal.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
-import type { TopSpanSummary } from '../../telemetry/top/top-buckets.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
 import { statFamilies } from '../metrics/stats-text.js';
+import { HttpPorts, type OpenPort } from '../ports/http-ports.js';
 import { createServerLogger } from '../server-logger.js';
+import { healthOf, openJson } from '../single-process.js';
 import { StartError } from '../start-error.js';
-import { answerCall, type CallHandlers, type SendPart, sendRows } from './call-handlers.js';
-import { type CallMessage, type DecideAsk, type DecidedByWorker, READ_LATE } from './calls.js';
+import { openTlsFiles } from '../tls-files.js';
+import { CallChannel, type SendPart, type SharedText, sendRows } from './calls.js';
 import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
-import { ReceivedPolicyProvider } from './received-policy-provider.js';
 import { sendFamilies } from './worker-metrics.js';
-
-/** Answer to a request whose deadline has passed. */
-const DEADLINE_PASSED = new Refusal('unavailable', READ_LATE);
+import { WorkerPolicies } from './worker-policies.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 
-/** Certificates from the primary process. */
-class ReceivedTls implements TlsSource {
-  readonly options: TlsOptions;
-  #setTls: ((material: TlsMaterial) => void) | undefined;
-  /** Certificate that arrived before `follow`. */
-  #pendingMaterial: TlsMaterial | undefined;
+/** Milliseconds in which the primary process returns a text. It asks all workers for their metrics. */
+const TEXT_TIMEOUT_MS = 10_000;
 
-  constructor(options: TlsOptions) {
-    this.options = options;
-  }
-
-  follow(setTls: (material: TlsMaterial) => void): void {
-    this.#setTls = setTls;
-    if (this.#pendingMaterial !== undefined) setTls(this.#pendingMaterial);
-  }
-
-  replace(material: TlsMaterial): void {
-    if (this.#setTls === undefined) this.#pendingMaterial = material;
-    else this.#setTls(material);
-  }
+/** Parts of a worker that have started. */
+interface Started {
+  readonly service: GrpcService;
+  readonly policies: WorkerPolicies;
+  readonly http: OpenPort;
 }
 
-/** A running worker, with the handlers of its messages. */
+/** A worker: a server with the gRPC port and PORT. The primary process has the debug port. */
 class Worker {
-  readonly #closers: Closers;
-  readonly #policies: ReceivedPolicyProvider;
-  readonly #tls: ReceivedTls | undefined;
-  readonly #service: GrpcService;
-  readonly #handlers: CallHandlers = {
-    decide: (ask, _sendPart, delayMicros) => this.#decide(ask, delayMicros),
-    administer: ({ question, caller }) => this.#service.administer(question, caller),
-    top: (ask, sendPart) => this.#sendTop(ask, sendPart),
-    rates: (_ask, sendPart) => this.#sendRates(sendPart),
-    metrics: (_ask, sendPart) => this.#sendMetrics(sendPart),
-  };
-  #pendingDecisions = 0;
-  #lastDecided = false;
-  readonly #decided = new IdleWait(() => this.#lastDecided && this.#pendingDecisions === 0);
+  readonly #closers = new Closers();
+  readonly #calls = new CallChannel(send, {
+    top: async (question, sendPart) => {
+      const top = this.#started?.service.top;
+      if (top === undefined) return undefined;
+      const { rows, about } = reportTop(top, question);
+      await sendRows(rows, sendPart);
+      return about;
+    },
+    rates: (_question, sendPart) => this.#sendRates(sendPart),
+    metrics: async (_question, sendPart) => {
+      const metrics = this.#started?.service.metrics;
+      if (metrics === undefined) return undefined;
+      await sendFamilies('metrics', await metrics.registry.read(), sendPart);
+      await sendFamilies('stats', statFamilies(metrics.reference), sendPart);
+      return null;
+    },
+  });
+  #started: Started | undefined;
+  /** Whether the server as a whole should get requests. */
+  #serverHealth: HealthVerdict = { status: 'NOT_SERVING' };
+  /** Resolves when the worker has started. */
+  #starting: Promise<void> | undefined;
 
-  constructor(start: StartMessage, closers: Closers) {
-    const { settings, version } = start;
-    const { log, output } = createServerLogger(settings, start.terminal, cluster.worker?.id);
-    this.#closers = closers;
-    this.#policies = new ReceivedPolicyProvider(start.policies);
-    this.#tls = start.tls === undefined ? undefined : new ReceivedTls(start.tls);
-    this.#service = openGrpcService(
+  /** Opens the ports. Rejects with StartError. */
+  start(message: StartMessage): Promise<void> {
+    this.#starting = this.#open(message);
+    return this.#starting;
+  }
+
+  /** Handles a message other than `start`. Resolves with true when the worker has ended. */
+  async receive(message: Exclude<ToWorker, StartMessage>): Promise<boolean> {
+    switch (message.kind) {
+      case 'ping':
+        await send({ kind: 'pong' });
+        break;
+      case 'health':
+        this.#serverHealth = message.verdict;
+        break;
+      case 'drain': {
+        const started = this.#started;
+        await started?.service.drain(message.why, (graceMs) => started.http.drain(graceMs));
+        await send({ kind: 'drained' });
+        break;
+      }
+      case 'end':
+        await this.#closers.close();
+        return true;
+      case 'rows':
+      case 'load':
+      case 'switch':
+        // A start that fails reports its error.
+        await this.#starting?.then(
+          () => this.#takePolicies(message),
+          () => {},
+        );
+        break;
+      default:
+        await this.#calls.receive(message);
+    }
+    return false;
+  }
+
+  /** Releases everything after a start that failed. */
+  close(): Promise<void> {
+    return this.#closers.close();
+  }
+
+  async #open({ settings, version, terminal, policies: handover, health }: StartMessage): Promise<void> {
+    this.#serverHealth = health;
+    const closers = this.#closers;
+    const worker = cluster.worker?.id;
+    const { log, output } = createServerLogger(settings, terminal, worker);
+    const policies = await WorkerPolicies.open(settings, log, handover, (round) => {
+      void send({ kind: 'loaded', round });
+    });
+    const { provider } = policies;
+    closers.add(async () => provider.close());
+    // The primary process reads the same files, and logs changes and errors.
+    const tls = openTlsFiles(settings, log.child({}, { level: 'silent' }));
+    closers.add(async () => tls?.close());
+    const parts = { settings, version, policies: provider, tls, clock: systemClock, log, output, worker };
+    const service = openGrpcService(parts, closers);
+    service.metrics.exposeLogOutput(output);
+    service.onGivenUp(({ lines }) => void send({ kind: 'givenUp', lines }));
+    const ports = new HttpPorts(
       {
         settings,
-        version,
-        policies: this.#policies,
-        tls: this.#tls,
         clock: systemClock,
-        log,
-        output,
-        worker: cluster.worker?.id,
+        metrics: () => this.#text('metrics'),
+        onError: (error) => log.error({ err: error }, 'unexpected error'),
       },
       closers,
     );
-    this.#service.metrics.exposeLogOutput(output);
-    this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
-    this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
+    const http = await openJson(service, ports, {
+      health: () => {
+        const own = healthOf(service);
+        return this.#serverHealth.status === 'SERVING' ? this.#serverHealth : own;
+      },
+      detail: () => this.#text('health'),
+    });
+    const addresses = { grpc: await service.listen(), http: http.address };
+    this.#started = { service, policies, http };
+    service.onHealth(() => this.#sendHealth());
+    provider.onReload(() => this.#sendHealth());
+    await send({ kind: 'listening', addresses, health: stateOf(service, policies) });
   }
 
-  async listen(): Promise<void> {
-    const grpc = await this.#service.listen();
-    send({ kind: 'listening', grpc, health: this.#health() });
+  async #takePolicies(message: Extract<ToWorker, { kind: 'rows' | 'load' | 'switch' }>): Promise<void> {
+    const policies = this.#started?.policies;
+    if (message.kind === 'rows') policies?.addRows(message.address, message.at, message.bytes);
+    else if (message.kind === 'load') await policies?.load(message.round, message.updates);
+    else policies?.switchTo(message.round);
   }
 
-  get policies(): ReceivedPolicyProvider {
-    return this.#policies;
-  }
-
-  replaceTls(material: TlsMaterial): void {
-    this.#tls?.replace(material);
-  }
-
-  /** Answers a call of the primary process. */
-  async answer(call: CallMessage): Promise<void> {
-    const isDecision = call.name === 'decide';
-    if (isDecision) this.#pendingDecisions++;
-    await answerCall(this.#handlers, call, sendAndWait);
-    if (isDecision) this.#pendingDecisions--;
-    this.#decided.check();
-  }
-
-  async #decide(
-    { request, timeoutMicros, headers, connection }: DecideAsk,
-    delayMicros: number,
-  ): Promise<DecidedByWorker> {
-    const remainingMicros = timeoutMicros - delayMicros;
-    const decided =
-      remainingMicros < 0
-        ? DEADLINE_PASSED
-        : await this.#service.decide(request, remainingMicros, {
-            headers,
-            ...CALLER_WITHOUT_DEADLINE,
-            connection,
-          });
-    if (!(decided instanceof Refusal)) return { response: decided };
-    return { refused: decided.kind, message: decided.message };
-  }
-
-  async #sendMetrics(sendPart: SendPart<'metrics'>): Promise<null> {
-    const { registry, reference } = this.#service.metrics;
-    await sendFamilies('metrics', await registry.read(), sendPart);
-    await sendFamilies('stats', statFamilies(reference), sendPart);
-    return null;
-  }
-
-  async #sendTop(ask: TopRequest, sendPart: SendPart<'top'>): Promise<TopSpanSummary | undefined> {
-    const { top } = this.#service;
-    if (top === undefined) return undefined;
-    const { rows, about } = reportTop(top, ask);
-    await sendRows(rows, sendPart);
-    return about;
+  /** Returns a text about all processes. */
+  async #text(of: SharedText): Promise<Buffer> {
+    const text = await this.#calls.ask('text', of, undefined, TEXT_TIMEOUT_MS);
+    if (text === undefined) throw new Error('the primary process did not answer in time');
+    return Buffer.from(text);
   }
 
   /** Sends the decisions since the previous call, and the current latency of Redis. */
-  async #sendRates(sendPart: SendPart<'rates'>): Promise<FailureCounts> {
+  async #sendRates(sendPart: SendPart<'rates'>): Promise<FailureCounts | undefined> {
+    const metrics = this.#started?.service.metrics;
+    if (metrics === undefined) return undefined;
     const rows: RateCounts[] = [];
-    this.#service.metrics.takeNewDecisions((row) => rows.push(row));
+    metrics.takeNewDecisions((row) => rows.push(row));
     await sendRows(rows, sendPart);
-    send({ kind: 'health', health: this.#health() });
-    return this.#service.metrics.takeNewFailures();
+    this.#sendHealth();
+    return metrics.takeNewFailures();
   }
 
-  /** Notes that no further `decide` follows. */
-  lastDecided(): void {
-    this.#lastDecided = true;
-    this.#decided.check();
-  }
-
-  async drain(why: string): Promise<void> {
-    // The primary process may still forward requests.
-    await this.#service.drain(why, (graceMs) => this.#decided.wait(graceMs));
-    await this.#closers.close();
-  }
-
-  #health(): WorkerHealth {
-    return {
-      reason: this.#service.serving.reason,
-      store: this.#service.storeName,
-      storeUp: this.#service.storeUp(),
-      redis: this.#service.storeNodes(),
-    };
+  #sendHealth(): void {
+    if (this.#started === undefined) return;
+    const { service, policies } = this.#started;
+    void send({ kind: 'health', health: stateOf(service, policies) });
   }
 }
 
-/** Sends a message to the primary process. If that has exited, Node.js ends this process, too. */
-function send(message: FromWorker): void {
-  if (process.connected) process.send?.(message);
+function stateOf(service: GrpcService, { provider }: WorkerPolicies): WorkerHealth {
+  return {
+    reason: service.serving.reason,
+    store: service.storeName,
+    storeUp: service.storeUp(),
+    redis: service.storeNodes(),
+    policy: provider.current()?.version ?? 'none',
+  };
 }
 
-/** Sends a message. Resolves once it is sent, so that this process may exit, or if the primary process has exited. */
-function sendAndWait(message: FromWorker): Promise<void> {
+/**
+ * Sends a message to the primary process. Resolves once it is sent, so that this process may exit, or if the primary
+ * process has exited. Node.js then ends this process, too.
+ */
+function send(message: FromWorker): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, undefined, () => resolve());
     else resolve();
@@ -192,33 +198,24 @@ function sendAndWait(message: FromWorker): Promise<void> {
  */
 export function runWorker(): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const closers = new Closers();
-    let worker: Worker | undefined;
+    const worker = new Worker();
     const start = async (message: StartMessage): Promise<void> => {
       try {
-        worker = new Worker(message, closers);
-        await worker.listen();
+        await worker.start(message);
       } catch (error) {
-        await closers.close();
+        await worker.close();
         if (!(error instanceof StartError)) throw error;
-        send({ kind: 'failed', lines: error.lines });
+        await send({ kind: 'failed', lines: error.lines });
         resolve(false);
       }
     };
     process.on('message', (message: ToWorker) => {
       if (message.kind === 'start') start(message).catch(reject);
-      else if (message.kind === 'policies_begin') worker?.policies.begin();
-      else if (message.kind === 'policies_slice') {
-        worker?.policies.add(message.slice);
-        send({ kind: 'policies_taken' });
-      } else if (message.kind === 'policies_end') worker?.policies.end(message.version);
-      else if (message.kind === 'tls') worker?.replaceTls(message.material);
-      else if (message.kind === 'ping') send({ kind: 'pong' });
-      else if (message.kind === 'call') worker?.answer(message).catch(reject);
-      else if (message.kind === 'last-decided') worker?.lastDecided();
-      else if (worker === undefined) resolve(true);
-      else worker.drain(message.why).then(() => resolve(true), reject);
+      else
+        worker.receive(message).then((hasEnded) => {
+          if (hasEnded) resolve(true);
+        }, reject);
     });
-    send({ kind: 'ready' });
+    void send({ kind: 'ready' });
   });
 }

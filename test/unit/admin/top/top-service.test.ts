@@ -4,9 +4,6 @@ import { reportTop } from '../../../../src/admin/top/top-request.js';
 import { topService } from '../../../../src/admin/top/top-service.js';
 import type { HttpCall } from '../../../../src/http/http.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { CallClient } from '../../../../src/server/workers/call-client.js';
-import { ROWS_PER_PART, sendRows } from '../../../../src/server/workers/call-handlers.js';
-import type { ToWorker } from '../../../../src/server/workers/messages.js';
 import { TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { parsePolicy } from '../../../support/policy/parse-policy.js';
@@ -249,28 +246,4 @@ test('answers one request at a time', async () => {
   const statuses = settled.map((each) => (each.status === 'fulfilled' ? each.value.status : 0));
   // The first question failed without an effect on the others.
   expect(statuses).toEqual([0, ...Array(19).fill(200)]);
-});
-
-describe('workers', () => {
-  test('send their counts in parts, and a silent worker is omitted', async () => {
-    const calls = new CallClient({ partTimeoutMs: 300 });
-    const counting = new Counting(500);
-    for (let at = 0; at < 3 * ROWS_PER_PART; at++) counting.count('used', `t${at}`, 1);
-    const worker = (mute: boolean) => ({
-      heartbeat: { ping: () => {}, hasMessageSince: () => true },
-      async send(message: ToWorker): Promise<void> {
-        if (message.kind !== 'call' || message.name !== 'top' || mute) return;
-        const { id } = message;
-        const { rows, about } = reportTop(counting.top, message.ask);
-        await sendRows(rows, async (part) => calls.received({ kind: 'part', id, part }));
-        calls.received({ kind: 'answer', id, answer: about });
-      },
-    });
-    const ask = { kind: 'rank', by: 'used', filter: { of: 'minute' }, most: 1000 } as const;
-    const told = await calls.collectRows([worker(false), worker(true), worker(false)], 'top', ask);
-    expect(told.map(({ rows }) => rows.length)).toEqual([3 * ROWS_PER_PART, 3 * ROWS_PER_PART]);
-    // A late part is ignored.
-    calls.received({ kind: 'part', id: 2, part: [] });
-    expect(await calls.collectRows([], 'top', ask)).toEqual([]);
-  });
 });

@@ -1,0 +1,127 @@
+import type { LoadingPolicyProvider, XdsUpdate } from '../../config/policy-provider.js';
+import type { PlanBytes } from '../../config/read/read-domain.js';
+import { withTimeout } from '../../runtime/turns.js';
+import type { Logger } from '../../telemetry/logger.js';
+import type { ToWorker } from './messages.js';
+
+/** Milliseconds until loaded policies take effect, even if a worker has not loaded them yet. */
+export const SWITCH_AFTER_MS = 10_000;
+/** Milliseconds between two checks whether all workers have the policies in effect. */
+const CHECK_MS = 5000;
+
+/** A worker whose ports are open. */
+export interface LoadingWorker {
+  readonly id: number;
+  /** The latest round of loads that the worker has finished. */
+  readonly loadedRound: number;
+  /** Version of its policies. */
+  readonly policy: string;
+}
+
+/** The workers of a primary process. */
+export interface LoadingWorkers {
+  /** Returns the workers whose ports are open. */
+  listening(): readonly LoadingWorker[];
+  broadcast(message: ToWorker): void;
+  /** Sends to each worker. Resolves once all that are not silent have room for more. */
+  send(message: ToWorker): Promise<void>;
+}
+
+/**
+ * Lets all workers load the policies that the primary process has loaded, and lets them take effect in all processes at
+ * the same time. A worker that could not load them is told again.
+ */
+export class PolicyRounds {
+  readonly #workers: LoadingWorkers;
+  readonly #policies: Pick<LoadingPolicyProvider, 'current' | 'handover'>;
+  readonly #log: Pick<Logger, 'warn'>;
+  readonly #switchAfterMs: number;
+  #round = 0;
+  /** The latest round, which may still run. Rounds run one after the other. */
+  #last: Promise<void> = Promise.resolve();
+  #isRunning = false;
+  #onLoaded = (): void => {};
+  /** Rows of tables in Redis that the workers have. */
+  #sentRows: ReadonlyMap<string, PlanBytes>;
+  /** Workers with other policies at the last check, as a text. */
+  #differing = '';
+  readonly #timer: NodeJS.Timeout;
+
+  /** The last parameter is for tests. */
+  constructor(
+    workers: LoadingWorkers,
+    policies: Pick<LoadingPolicyProvider, 'current' | 'handover'>,
+    log: Pick<Logger, 'warn'>,
+    { switchAfterMs = SWITCH_AFTER_MS, checkMs = CHECK_MS } = {},
+  ) {
+    this.#switchAfterMs = switchAfterMs;
+    this.#workers = workers;
+    this.#policies = policies;
+    this.#log = log;
+    this.#sentRows = policies.handover().rows;
+    this.#timer = setInterval(() => this.#check(), checkMs);
+    this.#timer.unref();
+  }
+
+  /** Runs a round. Resolves when the policies take effect. `updates`: those that management servers sent. */
+  run(updates: readonly XdsUpdate[]): Promise<void> {
+    this.#last = this.#last.then(() => this.#runNow(updates));
+    return this.#last;
+  }
+
+  /** Notes that a worker has loaded the policies of a round, or has exited. */
+  loaded(): void {
+    this.#onLoaded();
+  }
+
+  /** Returns the workers that have other policies than this process. */
+  differing(): readonly LoadingWorker[] {
+    const version = this.#policies.current()?.version ?? 'none';
+    return this.#workers.listening().filter(({ policy }) => policy !== version);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #runNow(updates: readonly XdsUpdate[]): Promise<void> {
+    this.#isRunning = true;
+    const round = ++this.#round;
+    await this.#sendRows();
+    const loaded = new Promise<void>((resolve) => {
+      this.#onLoaded = () => {
+        if (this.#workers.listening().every(({ loadedRound }) => loadedRound >= round)) resolve();
+      };
+    });
+    this.#workers.broadcast({ kind: 'load', round, updates });
+    this.#onLoaded();
+    await withTimeout(this.#switchAfterMs, loaded, () => {});
+    this.#workers.broadcast({ kind: 'switch', round });
+    this.#isRunning = false;
+  }
+
+  async #sendRows(): Promise<void> {
+    const { rows } = this.#policies.handover();
+    for (const [address, blocks] of rows) {
+      if (this.#sentRows.get(address) === blocks) continue;
+      for (const [at, bytes] of blocks.entries())
+        await this.#workers.send({ kind: 'rows', address, at, bytes });
+    }
+    this.#sentRows = rows;
+  }
+
+  /** Tells workers with other policies to load again, and logs those that have other policies after that, too. */
+  #check(): void {
+    if (this.#isRunning) return;
+    const policy = this.#policies.current()?.version ?? 'none';
+    const workers = this.differing().map(({ id, policy }) => ({ id, policy }));
+    const differing = workers.length === 0 ? '' : JSON.stringify([policy, workers]);
+    if (differing !== '' && differing === this.#differing)
+      this.#log.warn(
+        { policy, workers },
+        'some worker processes have other policies; weir tells them to load again',
+      );
+    this.#differing = differing;
+    if (differing !== '') void this.run(this.#policies.handover().updates);
+  }
+}
