@@ -2,9 +2,8 @@ import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
 import { parseGoDuration } from '../config/yaml/go-duration.js';
 import { printableLine } from '../printable.js';
-import { shownAddress } from '../runtime/shown-address.js';
 import { argumentError, readEntry } from './arguments.js';
-import { isAddress } from './call/address.js';
+import { type DebugServer, readDebugServer } from './call/debug-server.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
 import type { Io } from './io.js';
 
@@ -22,8 +21,8 @@ export interface CheckOptions {
   readonly json: boolean;
   /** Policy file or directory of the server, to find the domain and to explain why no rule matched. */
   readonly policy: string | undefined;
-  /** `host:port` of the debug port, to find the domain and to explain why no rule matched. */
-  readonly debug: string | undefined;
+  /** Debug port, to find the domain and to explain why no rule matched. */
+  readonly debug: DebugServer | undefined;
 }
 
 export type CheckArguments =
@@ -91,7 +90,7 @@ function parse(args: readonly string[], environment: Io['environment']): CheckAr
     timeoutMs: duration('--timeout', values.timeout),
     json: values.json,
     policy: values.policy,
-    debug: debugAddress(values.debug),
+    debug: debugServer(values.debug),
   };
   const found = readTarget(values, environment);
   if (found.kind !== 'target') return found;
@@ -135,11 +134,10 @@ function entry(word: string): DescriptorEntry {
   return read;
 }
 
-function debugAddress(text: string | undefined): string | undefined {
-  if (text === undefined || (isAddress(text) && !text.startsWith('unix:'))) return text;
-  throw new UsageError(
-    `--debug "${shownAddress(text)}" is not of the form host:port (IPv6 addresses in brackets, as in [::1]:6070)`,
-  );
+function debugServer(text: string | undefined): DebugServer | undefined {
+  const server = text === undefined ? undefined : readDebugServer(text, false);
+  if (typeof server === 'string') throw new UsageError(`--debug ${server}`);
+  return server;
 }
 
 function wholeNumber(option: string, text: string, min: number, max: number): number {

@@ -1,11 +1,9 @@
-import { get } from 'node:http';
-import { get as getOverTls } from 'node:https';
 import { loadPolicies } from '../config/files/load-policies.js';
 import type { KeyPath } from '../config/show/why-unmatched.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { defaultOf } from '../server/settings/settings-table.js';
-import { isText, listOf, objectOf, optional } from './call/answer-shape.js';
-import { limitTime } from './call/time-limit.js';
+import { callDebugPort } from './call/debug-call.js';
+import { type DebugServer, debugName, readDebugServer } from './call/debug-server.js';
 import type { CheckOptions } from './check-options.js';
 
 /** Domains in effect by name. */
@@ -22,8 +20,6 @@ export type ServerPolicies =
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 const DEBUG_TIMEOUT_MS = 2000;
-/** Maximum size of a `/rlconfig` answer in bytes: several hundred thousand rules. */
-const MAX_CONFIG_BYTES = 256 * 1024 * 1024;
 
 /**
  * Reads the policies in `--policy`. Otherwise, asks the debug port in `--debug`, or in the environment variables that
@@ -35,11 +31,16 @@ export async function readServerPolicies({ policy, debug, target }: CheckOptions
     const { policySet, errors } = loadPolicies([policy]);
     return { kind: 'files', path: policy, policySet: errors.length === 0 ? policySet : undefined };
   }
-  const address = debug ?? target.debug ?? defaultDebugAddress(target.address);
-  if (address === undefined) return { kind: 'unknown', why: undefined };
-  const domains = await readConfig(address, debug === undefined && target.debugTls === true);
-  if (typeof domains !== 'string') return { kind: 'debug port', address, domains };
-  return { kind: 'unknown', why: debug === undefined ? undefined : domains };
+  const server = debug ?? target.debug ?? defaultDebugServer(target.address);
+  if (server === undefined) return { kind: 'unknown', why: undefined };
+  const access = { token: undefined, ca: undefined, timeoutMs: DEBUG_TIMEOUT_MS };
+  const path = '/rlconfig?format=json';
+  const read = await callDebugPort<ShownConfig>(server, access, { path, fields: { domains: 'list' } });
+  if (!read.ok) return { kind: 'unknown', why: debug === undefined ? undefined : read.sentence };
+  const domains = read.answer.domains.flatMap(({ domain, policy }) =>
+    policy === undefined ? [] : [[domain, policy] as const],
+  );
+  return { kind: 'debug port', address: debugName(server).replace('http://', ''), domains: new Map(domains) };
 }
 
 /** Returns the names of the domains; undefined if they are unknown. */
@@ -74,60 +75,10 @@ interface ShownRule {
   readonly keys?: KeyPath;
 }
 
-const isRule = objectOf<ShownRule>({ keys: optional(listOf(isText)) });
-const isPolicy = objectOf<ShownPolicy>({ derive: listOf(() => true), rules: listOf(isRule) });
-const isDomain = objectOf<ShownDomain>({ domain: isText, policy: optional(isPolicy) });
-const isConfig = objectOf<ShownConfig>({ domains: listOf(isDomain) });
-
-function loadedDomains({ domains }: ShownConfig): Domains {
-  return new Map(domains.flatMap(({ domain, policy }) => (policy === undefined ? [] : [[domain, policy]])));
-}
-
-/** Returns the default debug address if `address` is the default gRPC port on this machine, else undefined. */
-function defaultDebugAddress(address: string): string | undefined {
-  const [host, port] = [
-    address.slice(0, address.lastIndexOf(':')),
-    address.slice(address.lastIndexOf(':') + 1),
-  ];
-  const isDefault = LOOPBACK.test(host) && port === defaultOf('grpcPort');
-  return isDefault ? `${host}:${defaultOf('debugPort')}` : undefined;
-}
-
-/**
- * Reads the policies from a debug port. Returns an error message if it shows none. With `isOwnServer`, the port belongs
- * to the server of this environment and uses TLS, so any certificate is accepted.
- */
-function readConfig(address: string, isOwnServer: boolean): Promise<Domains | string> {
-  const failed = (why: string): string => `the debug port at ${address} returned no policies (${why})`;
-  return new Promise((resolve) => {
-    const [scheme, ask] = isOwnServer ? ['https', getOverTls] : ['http', get];
-    const request = ask(
-      `${scheme}://${address}/rlconfig?format=json`,
-      { agent: false, ...(isOwnServer && { rejectUnauthorized: false }) },
-      (response) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes > MAX_CONFIG_BYTES) request.destroy(new Error('the answer is too long'));
-          else chunks.push(chunk);
-        });
-        response.on('error', (error) => resolve(failed(error.message)));
-        response.on('end', () =>
-          resolve(parseConfig(Buffer.concat(chunks)) ?? failed('the server is not weir')),
-        );
-      },
-    );
-    limitTime(request, DEBUG_TIMEOUT_MS);
-    request.on('error', (error) => resolve(failed(error.message)));
-  });
-}
-
-function parseConfig(bytes: Buffer): Domains | undefined {
-  try {
-    const shown: unknown = JSON.parse(bytes.toString());
-    return isConfig(shown) ? loadedDomains(shown) : undefined;
-  } catch {
-    return undefined;
-  }
+/** Returns the default debug port if `address` is the default gRPC port on this machine, else undefined. */
+function defaultDebugServer(address: string): DebugServer | undefined {
+  const [, host, port] = /^(.*):(.*)$/.exec(address) ?? [];
+  if (host === undefined || !LOOPBACK.test(host) || port !== defaultOf('grpcPort')) return undefined;
+  const server = readDebugServer(`${host}:${defaultOf('debugPort')}`, false);
+  return typeof server === 'string' ? undefined : server;
 }

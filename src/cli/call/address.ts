@@ -1,3 +1,6 @@
+import { formatHostPort } from '../../grpc/grpc-server.js';
+import type { Settings } from '../../server/settings/settings-table.js';
+
 /** Returns whether a string is `host:port`, with IPv6 addresses in brackets, or `unix:<path>`. */
 export function isAddress(text: string): boolean {
   if (text.startsWith('unix:')) return text.length > 'unix:'.length;
@@ -8,4 +11,10 @@ export function isAddress(text: string): boolean {
 /** Returns the host of an address, without brackets; '' for a Unix socket. */
 export function hostOf(address: string): string {
   return address.startsWith('unix:') ? '' : address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+}
+
+/** Returns the address at which a listener on this machine can be called. */
+export function loopbackAddress(host: Settings['host'], port: number): string {
+  if (host === '0.0.0.0' || host === '') return formatHostPort('127.0.0.1', port);
+  return formatHostPort(host === '::' ? '::1' : host, port);
 }

@@ -7,19 +7,19 @@ import { callFailureMessage, errorAnswerMessage } from './debug-advice.js';
 import type { DebugAccess, DebugServer } from './debug-server.js';
 import { limitTime } from './time-limit.js';
 
-/** Maximum size of an answer in bytes; answers of weir are smaller. */
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+/** Maximum size of an answer in bytes: the policies of several hundred thousand rules. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 /** A request to a debug port. */
-export interface DebugRequest<Answer> {
+export interface DebugRequest {
   /** Path, such as `/buckets`. */
   readonly path: string;
-  /** Body, which is sent as JSON. */
-  readonly body: unknown;
+  /** Body of a POST request, which is sent as JSON; undefined for a GET request. */
+  readonly body?: object;
   /** Whether the request changes state. If its answer is lost, it is unknown whether the change was made. */
-  readonly changes: boolean;
-  /** Returns whether a parsed body has the shape of an answer. */
-  isAnswer(body: unknown): body is Answer;
+  readonly changes?: boolean;
+  /** Fields of an answer. Another service may listen on the port instead of a debug port. */
+  readonly fields: Readonly<Record<string, 'string' | 'number' | 'boolean' | 'object' | 'list'>>;
 }
 
 export type DebugResult<Answer> =
@@ -36,40 +36,36 @@ interface RawAnswer {
 export async function callDebugPort<Answer>(
   server: DebugServer,
   access: DebugAccess,
-  debugRequest: DebugRequest<Answer>,
+  { path, body: question, changes = false, fields }: DebugRequest,
 ): Promise<DebugResult<Answer>> {
   const call = new DebugCall(server, access);
   let raw: RawAnswer;
   try {
-    raw = await call.post(debugRequest.path, JSON.stringify(debugRequest.body));
+    raw = await call.send(path, question && JSON.stringify(question));
   } catch (error) {
-    const about = { server, access, changes: debugRequest.changes, sent: call.sent };
+    const about = { server, access, changes, sent: call.sent };
     return { ok: false, sentence: await callFailureMessage(error as NodeJS.ErrnoException, about) };
   }
   const body = parseObject(raw.body);
-  if (raw.status === 200 && debugRequest.isAnswer(body)) return { ok: true, answer: body };
-  const serverMessage = (body as { error?: unknown } | undefined)?.error;
-  return {
-    ok: false,
-    sentence: errorAnswerMessage(
-      server,
-      debugRequest.path,
-      raw.status,
-      typeof serverMessage === 'string' ? serverMessage : undefined,
-    ),
-  };
+  const isAnswer = Object.entries(fields).every(([name, type]) =>
+    type === 'list' ? Array.isArray(body?.[name]) : typeof body?.[name] === type,
+  );
+  if (raw.status === 200 && isAnswer) return { ok: true, answer: body as Answer };
+  const { error } = body ?? {};
+  const reason = typeof error === 'string' ? error : undefined;
+  return { ok: false, sentence: errorAnswerMessage(server, path, raw.status, reason) };
 }
 
-function parseObject(text: string): unknown {
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** One POST request. */
+/** One request. */
 class DebugCall {
   /** Whether the request was sent, so that the server may have processed it. */
   sent = false;
@@ -82,9 +78,9 @@ class DebugCall {
   }
 
   /** Rejects if the complete answer does not arrive within the timeout. */
-  post(path: string, body: string): Promise<RawAnswer> {
+  send(path: string, body: string | undefined): Promise<RawAnswer> {
     return new Promise((resolve, reject) => {
-      const request = this.#open(path, Buffer.byteLength(body));
+      const request = this.#open(path, body);
       const giveUp = (message: string, code?: string): void => {
         reject(Object.assign(new Error(message), { code }));
         request.destroy();
@@ -109,18 +105,20 @@ class DebugCall {
     });
   }
 
-  #open(path: string, length: number): ClientRequest {
+  #open(path: string, body: string | undefined): ClientRequest {
     const { tls, host, port, certificateName, pinnedCertificate } = this.#server;
     const { token, ca } = this.#access;
     const options: RequestOptions = {
       host,
       port,
       path,
-      method: 'POST',
+      method: body === undefined ? 'GET' : 'POST',
       agent: false,
       headers: {
-        'content-type': 'application/json',
-        'content-length': length,
+        ...(body !== undefined && {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+        }),
         accept: 'application/json',
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
       },
@@ -142,7 +140,7 @@ class DebugCall {
    * Sends the request after the connection and its TLS handshake succeeded. With `pinnedCertificate`, the certificate
    * of the server is compared first, so that no other server receives the token.
    */
-  #send(request: ClientRequest, body: string): void {
+  #send(request: ClientRequest, body: string | undefined): void {
     const send = (): void => {
       this.sent = true;
       request.end(body);

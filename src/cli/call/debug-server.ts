@@ -1,12 +1,11 @@
 import { shownAddress } from '../../runtime/shown-address.js';
 import { readNamedFile } from '../../server/settings/named-file.js';
 import { readSettings } from '../../server/settings/read-settings.js';
-import { defaultOf } from '../../server/settings/settings-table.js';
+import { defaultOf, type Settings } from '../../server/settings/settings-table.js';
 import { goMilliseconds } from '../go-milliseconds.js';
-import type { Io } from '../io.js';
-import { hostOf, isAddress } from './address.js';
+import { EXIT, type Io } from '../io.js';
+import { hostOf, isAddress, loopbackAddress } from './address.js';
 import type { DebugTarget } from './debug-options.js';
-import { loopbackAddress } from './target.js';
 
 /** Address of a debug port, and how to verify its certificate. */
 export interface DebugServer {
@@ -16,6 +15,8 @@ export interface DebugServer {
   readonly port: number;
   /** Name that the certificate must match, if {@link host} is an address found by looking up this name. */
   readonly certificateName?: string;
+  /** Whether each address of {@link host} is a server. */
+  readonly isDnsName?: true;
   /**
    * File with the exact certificate that the server must show. Set for the server of this environment, whose CA may be
    * unknown.
@@ -32,14 +33,17 @@ export interface DebugAccess {
   readonly timeoutMs: number;
 }
 
-/**
- * Result of reading {@link DEBUG_OPTIONS}: `usage` if the command line is invalid, and `failed` if the environment or a
- * named file is.
- */
-export type Found<T> =
-  | { readonly kind: 'found'; readonly found: T }
-  | { readonly kind: 'usage'; readonly message: string }
-  | { readonly kind: 'failed'; readonly messages: readonly string[] };
+/** The command line, or else the environment or a named file, does not say how to call a debug port. */
+class DebugTargetError extends Error {
+  readonly code: number;
+  readonly lines: readonly string[];
+
+  constructor(code: number, ...lines: readonly string[]) {
+    super(lines.join('; '));
+    this.code = code;
+    this.lines = lines;
+  }
+}
 
 const DEFAULT_TIMEOUT_MS = 5000;
 const MAX_TIMEOUT_MS = 600_000;
@@ -49,11 +53,6 @@ const MAX_TOKEN_CHARACTERS = 4096;
 /** Returns the URL of a debug port for messages, such as `http://127.0.0.1:6070`. */
 export function debugName({ tls, host, port }: DebugServer): string {
   return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** Returns whether the token would be sent without TLS to a host other than loopback. */
-export function sendsTokenInClear({ tls, host }: DebugServer, { token }: DebugAccess): boolean {
-  return token !== undefined && !tls && !/^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host);
 }
 
 /**
@@ -75,48 +74,84 @@ export function readDebugServer(text: string, tls: boolean): DebugServer | strin
   );
 }
 
+/**
+ * Returns the debug ports that a command calls, and how. `all` are the servers of an option that replaces `--address`,
+ * or an error message. Prints errors and warnings after the name of the command, and returns the exit code if there is
+ * an error.
+ */
+export function readDebugCall(
+  command: string,
+  values: DebugTarget,
+  io: Pick<Io, 'environment' | 'err'>,
+  all?: readonly DebugServer[] | string,
+): { readonly servers: readonly DebugServer[]; readonly access: DebugAccess } | number {
+  try {
+    const access = readAccess(values, io.environment);
+    const servers = all ?? [readTarget(values, io.environment)];
+    if (typeof servers === 'string') throw new DebugTargetError(EXIT.USAGE, servers);
+    const clear = servers.find(
+      ({ tls, host }) => !tls && !/^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host),
+    );
+    if (access.token !== undefined && clear !== undefined) {
+      const name = debugName(clear);
+      io.err(`${command}: the token is sent to ${name} in plain text; use https:// to protect the token\n`);
+    }
+    return { servers, access };
+  } catch (error) {
+    if (!(error instanceof DebugTargetError)) throw error;
+    for (const line of error.lines) io.err(`${command}: ${line}\n`);
+    return error.code;
+  }
+}
+
 /** Returns the debug port named by `--address`, or else by the environment. */
-export function readDebugTarget(values: DebugTarget, environment: Io['environment']): Found<DebugServer> {
+function readTarget(values: DebugTarget, environment: Io['environment']): DebugServer {
   const tls = values['tls-ca'] !== undefined;
   if (values.address !== undefined) {
     const server = readDebugServer(values.address, tls);
-    return typeof server === 'string'
-      ? { kind: 'usage', message: `--address ${server}` }
-      : { kind: 'found', found: server };
+    if (typeof server === 'string') throw new DebugTargetError(EXIT.USAGE, `--address ${server}`);
+    return server;
   }
   const read = readSettings(environment);
   if (!read.ok) {
     const advice =
       "without --address, weir reads the server's address from environment variables; correct these " +
       'variables, or specify the server with --address';
-    return { kind: 'failed', messages: [...read.errors, advice] };
+    throw new DebugTargetError(EXIT.FAILED, ...read.errors, advice);
   }
-  const { debugHost, debugPort, debugServerTlsCert: certificate } = read.settings;
-  if (debugPort === 0) {
+  const server = ownDebugServer(read.settings);
+  if (server === undefined) {
     const message =
       'DEBUG_PORT is 0, so the server chose a free port; find the port in its log line "weir serves", ' +
       'and specify it with --address';
-    return { kind: 'failed', messages: [message] };
+    throw new DebugTargetError(EXIT.FAILED, message);
   }
-  const server = { host: hostOf(loopbackAddress(debugHost, debugPort)), port: debugPort };
   // With `--tls-ca`, the certificate is verified with these CAs, as for any other server.
-  const found =
-    certificate === '' || tls ? { ...server, tls } : { ...server, tls: true, pinnedCertificate: certificate };
-  return { kind: 'found', found };
+  return tls ? { tls, host: server.host, port: server.port } : server;
+}
+
+/** Returns the debug port of the server that these settings configure, or undefined if it chose a free port. */
+export function ownDebugServer(settings: Settings): DebugServer | undefined {
+  const { debugHost, debugPort: port, debugServerTlsCert: certificate } = settings;
+  if (port === 0) return undefined;
+  const host = hostOf(loopbackAddress(debugHost, port));
+  return certificate === ''
+    ? { tls: false, host, port }
+    : { tls: true, host, port, pinnedCertificate: certificate };
 }
 
 /** Reads the token, CAs and timeout from the options and the environment. No message contains a token. */
-export function readDebugAccess(values: DebugTarget, environment: Io['environment']): Found<DebugAccess> {
+function readAccess(values: DebugTarget, environment: Io['environment']): DebugAccess {
   const timeoutMs =
     values.timeout === undefined
       ? DEFAULT_TIMEOUT_MS
       : goMilliseconds('--timeout', values.timeout, MAX_TIMEOUT_MS);
-  if (typeof timeoutMs === 'string') return { kind: 'usage', message: timeoutMs };
+  if (typeof timeoutMs === 'string') throw new DebugTargetError(EXIT.USAGE, timeoutMs);
   try {
     const ca = values['tls-ca'] === undefined ? undefined : readNamedFile('--tls-ca', values['tls-ca']);
-    return { kind: 'found', found: { token: readToken(values['token-file'], environment), ca, timeoutMs } };
+    return { token: readToken(values['token-file'], environment), ca, timeoutMs };
   } catch (error) {
-    return { kind: 'failed', messages: [(error as Error).message] };
+    throw new DebugTargetError(EXIT.FAILED, (error as Error).message);
   }
 }
 

@@ -1,9 +1,8 @@
-import { formatHostPort } from '../../grpc/grpc-server.js';
 import { shownAddress } from '../../runtime/shown-address.js';
 import { readSettings } from '../../server/settings/read-settings.js';
-import type { Settings } from '../../server/settings/settings-table.js';
 import type { Io } from '../io.js';
-import { isAddress } from './address.js';
+import { isAddress, loopbackAddress } from './address.js';
+import { type DebugServer, ownDebugServer } from './debug-server.js';
 import { type ChannelOptions, readTlsOptions, TLS_OPTIONS } from './tls-options.js';
 
 /** Options of all commands that call a gRPC server, for `parseArgs` of node:util. */
@@ -16,9 +15,8 @@ export interface ServerTarget {
   readonly channel: ChannelOptions;
   /** Whether the environment names the server. It then runs on this machine, and any certificate is accepted. */
   readonly own: boolean;
-  /** `host:port` of the debug port of the environment's server, and whether the port uses TLS. */
-  readonly debug?: string;
-  readonly debugTls?: true;
+  /** Debug port of the environment's server. */
+  readonly debug?: DebugServer | undefined;
   /**
    * `host:port` of the HTTP port, which also reports health. Set if the environment's server requires a client
    * certificate and `--cert` is missing.
@@ -66,18 +64,7 @@ function environmentTarget(channel: ChannelOptions, environment: Io['environment
     ];
     return { kind: 'failed', messages };
   }
-  const {
-    grpcHost,
-    grpcPort,
-    grpcUds,
-    grpcServerUseTls,
-    grpcClientTlsCaCert,
-    host,
-    port,
-    debugHost,
-    debugPort,
-    debugServerTlsCert,
-  } = read.settings;
+  const { grpcHost, grpcPort, grpcUds, grpcServerUseTls, grpcClientTlsCaCert, host, port } = read.settings;
   if (grpcUds === '' && grpcPort === 0) {
     return {
       kind: 'failed',
@@ -92,15 +79,8 @@ function environmentTarget(channel: ChannelOptions, environment: Io['environment
     address: grpcUds === '' ? loopbackAddress(grpcHost, grpcPort) : `unix:${grpcUds}`,
     channel: grpcServerUseTls ? { ...channel, tls: true } : channel,
     own: true,
-    ...(debugPort !== 0 && { debug: loopbackAddress(debugHost, debugPort) }),
-    ...(debugServerTlsCert !== '' && { debugTls: true as const }),
+    debug: ownDebugServer(read.settings),
     ...(needsCertificate && { addressWithoutCertificate: loopbackAddress(host, port) }),
   };
   return { kind: 'target', target };
-}
-
-/** Returns the address at which a listener on this machine can be called. */
-export function loopbackAddress(host: Settings['host'], port: number): string {
-  if (host === '0.0.0.0' || host === '') return formatHostPort('127.0.0.1', port);
-  return formatHostPort(host === '::' ? '::1' : host, port);
 }

@@ -1,14 +1,8 @@
-import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
-import { areEntries, isNumber, isText, listOf, objectOf, optional } from '../call/answer-shape.js';
+import type { TopAnswer } from '../../admin/buckets/messages.js';
 import { callDebugPort } from '../call/debug-call.js';
-import { type DebugAccess, type DebugServer, debugName } from '../call/debug-server.js';
-import { type FullTopQuestion, mergeTop, sortTop } from './merge-top.js';
-import { findReplicas, type ReplicaList } from './replicas.js';
-
-/** Server to call, or the list of all replicas. */
-export type TopTarget =
-  | { readonly kind: 'one'; readonly server: DebugServer }
-  | { readonly kind: 'all'; readonly list: ReplicaList };
+import type { DebugAccess, DebugServer } from '../call/debug-server.js';
+import { type FullTopQuestion, mergeTop } from './merge-top.js';
+import { findReplicas } from './replicas.js';
 
 /** Merged answer of the replicas, and the failures. */
 export interface TopResult {
@@ -24,51 +18,38 @@ export interface TopResult {
 /** Maximum number of rows in the answer of a server. */
 export const MAX_TOP_ROWS = 1000;
 
-const isRow = objectOf<TopBucket>({
-  domain: isText,
-  rule: isText,
-  entries: areEntries,
-  limit: optional(isText),
-  plan: optional(isText),
-  denied: isNumber,
-  denied_error: isNumber,
-  used: isNumber,
-  used_error: isNumber,
-  used_ratio: isNumber,
-});
-
-const isTopAnswer = objectOf<TopAnswer>({
-  server: optional(isText),
-  of: isText,
-  by: isText,
-  covers: isNumber,
-  error: objectOf<TopAnswer['error']>({ denied: isNumber, used: isNumber }),
-  sampled: isNumber,
-  top: listOf(isRow),
-});
-
-/** Calls the server or all replicas once. Never rejects. */
+/** Calls the replicas once. Never rejects. `isMerged`: whether they are all replicas, whose answers are merged. */
 export async function askTop(
-  target: TopTarget,
+  replicas: readonly DebugServer[],
+  isMerged: boolean,
   access: DebugAccess,
   question: FullTopQuestion,
 ): Promise<TopResult> {
-  const { servers, problems } =
-    target.kind === 'one'
-      ? { servers: [target.server], problems: [] }
-      : await findReplicas(target.list, access.timeoutMs);
+  const { servers, problems } = await findReplicas(replicas, access.timeoutMs);
   // All rows are requested, because a caller in the middle of one replica's list can be first in the merged list.
-  const body = target.kind === 'one' ? question : { ...question, limit: MAX_TOP_ROWS };
+  const body = isMerged ? { ...question, limit: MAX_TOP_ROWS } : question;
   const results = await Promise.all(
     servers.map((server) =>
-      callDebugPort(server, access, { path: '/top', body, changes: false, isAnswer: isTopAnswer }),
+      callDebugPort<TopAnswer>(server, access, {
+        path: '/top',
+        body,
+        fields: {
+          of: 'string',
+          by: 'string',
+          covers: 'number',
+          error: 'object',
+          sampled: 'number',
+          top: 'list',
+        },
+      }),
     ),
   );
   const answers = results.flatMap((result) => (result.ok ? [result.answer] : []));
   const distinct = withoutDuplicates(answers);
   const failures = results.flatMap((result) => (result.ok ? [] : [result.sentence]));
+  const [first] = distinct;
   return {
-    answer: answers.length === 0 ? undefined : combineAnswers(distinct, target, question),
+    answer: isMerged && first !== undefined ? mergeTop(distinct, question) : first,
     asked: servers.length - (answers.length - distinct.length),
     answered: distinct.length,
     problems: [...problems, ...failures],
@@ -79,21 +60,4 @@ export async function askTop(
 function withoutDuplicates(answers: readonly TopAnswer[]): readonly TopAnswer[] {
   const names = answers.map(({ server }) => server);
   return answers.filter(({ server }, at) => server === undefined || names.indexOf(server) === at);
-}
-
-function combineAnswers(
-  answers: readonly TopAnswer[],
-  target: TopTarget,
-  question: FullTopQuestion,
-): TopAnswer {
-  const [first] = answers;
-  return first !== undefined && target.kind === 'one'
-    ? { ...first, top: sortTop(first.top, question.by) }
-    : mergeTop(answers, question);
-}
-
-/** Returns the name of the target for a heading. */
-export function targetName(target: TopTarget, { asked, answered }: TopResult): string {
-  if (target.kind === 'one') return debugName(target.server).replace('http://', '');
-  return `${answered} of ${asked} replicas`;
 }

@@ -4,7 +4,7 @@ import type { TopAnswer, TopBucket, TopQuestion } from '../../admin/buckets/mess
 export type FullTopQuestion = Required<Pick<TopQuestion, 'by' | 'of' | 'limit'>> & TopQuestion;
 
 /** Sorts buckets in descending order by the number denied or used, and then by the other number. */
-export function sortTop(top: readonly TopBucket[], by: 'denied' | 'used'): readonly TopBucket[] {
+function sortTop(top: readonly TopBucket[], by: 'denied' | 'used'): readonly TopBucket[] {
   const other = by === 'denied' ? 'used' : 'denied';
   return [...top].sort((one, two) => two[by] - one[by] || two[other] - one[other]);
 }

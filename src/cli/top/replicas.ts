@@ -6,22 +6,12 @@ import { type DebugServer, readDebugServer } from '../call/debug-server.js';
 /** Maximum number of replicas that are called. */
 export const MAX_REPLICAS = 256;
 
-/** An address in `--all`: a replica, or a DNS name of several replicas. */
-interface ReplicaAddress {
-  readonly server: DebugServer;
-  /** Whether each address of the name is a replica. */
-  readonly isDnsName: boolean;
-}
-
-/** Addresses of the replicas. */
-export type ReplicaList = readonly ReplicaAddress[];
-
 /**
  * Parses `--all`: `host:port,host:port`, or `dns:name:port` for all addresses of a name. Returns an error message if it
  * is invalid. `tls` applies to addresses without a scheme.
  */
-export function readReplicas(text: string, tls: boolean): ReplicaList | string {
-  const named: ReplicaAddress[] = [];
+export function readReplicas(text: string, tls: boolean): readonly DebugServer[] | string {
+  const named: DebugServer[] = [];
   for (const word of text.split(',').map((one) => one.trim())) {
     if (word === '') continue;
     const isDnsName = word.startsWith('dns:');
@@ -32,7 +22,7 @@ export function readReplicas(text: string, tls: boolean): ReplicaList | string {
         'dns:<name>:<port>'
       );
     }
-    named.push({ server, isDnsName });
+    named.push(isDnsName ? { ...server, isDnsName } : server);
   }
   return named.length > 0
     ? named
@@ -47,9 +37,9 @@ export interface FoundReplicas {
 }
 
 /** Looks up the names, for at most `timeoutMs` milliseconds. Never rejects. */
-export async function findReplicas(list: ReplicaList, timeoutMs: number): Promise<FoundReplicas> {
+export async function findReplicas(list: readonly DebugServer[], timeoutMs: number): Promise<FoundReplicas> {
   const found = await Promise.all(
-    list.map(({ server, isDnsName }) => (isDnsName ? addressesOf(server, timeoutMs) : [server])),
+    list.map((server) => (server.isDnsName ? addressesOf(server, timeoutMs) : [server])),
   );
   const servers = new Map<string, DebugServer>();
   const problems: string[] = [];

@@ -22,7 +22,12 @@ function descriptor(...entries: [string, string][]) {
 describe('parseCheckArguments', () => {
   test('sends one call to a local server by default', () => {
     expect(options('tenant=acme')).toEqual({
-      target: { address: '127.0.0.1:8081', channel: CLEAR, own: true, debug: '127.0.0.1:6070' },
+      target: {
+        address: '127.0.0.1:8081',
+        channel: CLEAR,
+        own: true,
+        debug: { tls: false, host: '127.0.0.1', port: 6070 },
+      },
       descriptors: [descriptor(['tenant', 'acme'])],
       count: 1,
       concurrency: 1,
