@@ -39,7 +39,7 @@ import { MAX_KEY_UNITS } from '../../src/policy/plans/plan-table.js';
 import { MAX_VISITED_NODES } from '../../src/policy/possible-ends.js';
 import { MAX_LINE_CHARACTERS } from '../../src/server/decision-log/decision-line.js';
 import { MAX_LOGIN_FILE_BYTES } from '../../src/server/login-file.js';
-import { MAX_NAMED_FILE_BYTES } from '../../src/server/settings/named-file.js';
+import { MAX_NAMED_FILE_BYTES } from '../../src/server/named-file.js';
 import { SETTINGS } from '../../src/server/settings/settings-table.js';
 import { MAX_TLS_FILE_BYTES } from '../../src/server/tls-files.js';
 import {

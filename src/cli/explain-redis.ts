@@ -1,8 +1,8 @@
 import type { BucketPlace, ExplainedRule } from '../config/show/explain.js';
 import { readSettings } from '../server/settings/read-settings.js';
-import { mainRedis, perSecondRedis } from '../server/settings/redis-settings.js';
 import type { Settings } from '../server/settings/settings-table.js';
 import { StartError } from '../server/start-error.js';
+import { mainRedis, perSecondRedis } from '../server/store/redis-options.js';
 import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
 import { RedisLookup } from '../storage/redis/redis-lookup.js';
 import { isPerSecond } from '../storage/sharded/sharded-store.js';

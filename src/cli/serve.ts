@@ -1,7 +1,7 @@
 import { version } from '../assets.js';
 import { tuneGarbageCollector } from '../server/gc-flags.js';
-import { nodeVersionNotes } from '../server/settings/notes/node-version.js';
-import { overlookedPolicies } from '../server/settings/policy-place.js';
+import { nodeVersionNotes } from '../server/node-version.js';
+import { overlookedPolicies } from '../server/policies/policy-place.js';
 import { readSettings } from '../server/settings/read-settings.js';
 import { VARIABLES } from '../server/settings/settings-table.js';
 import { StartError, StartStopped } from '../server/start-error.js';

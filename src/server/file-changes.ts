@@ -1,6 +1,6 @@
 import { fingerprintSteps } from '../config/files/fingerprint.js';
 import { runInTurns } from '../runtime/turns.js';
-import { loadNamedFile, type NamedFile, readNamedFile } from './settings/named-file.js';
+import { loadNamedFile, type NamedFile, readNamedFile } from './named-file.js';
 
 /** Polling interval in milliseconds. */
 const POLL_MS = 1000;

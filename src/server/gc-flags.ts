@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { isNodeOlderThan } from './settings/notes/node-version.js';
+import { isNodeOlderThan } from './node-version.js';
 
 /**
  * Flags of V8's garbage collector. Each pause of the collector delays the requests of callers. V8 reads the flags at

@@ -6,7 +6,7 @@ import { MatchWork } from '../policy/match-work.js';
 import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { answerOptions } from './settings/answer-options.js';
+import { answerOptions } from './answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import type { Store } from './store/store.js';
 

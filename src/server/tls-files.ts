@@ -7,7 +7,7 @@ import {
 } from '../h2/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
 import { FileChanges } from './file-changes.js';
-import type { NamedFile } from './settings/named-file.js';
+import type { NamedFile } from './named-file.js';
 import type { Settings } from './settings/settings-table.js';
 import { StartError } from './start-error.js';
 

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
+import { mainRedis, perSecondRedis } from '../../src/server/store/redis-options.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { descriptor } from '../support/policy/decider.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
-import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
+import { mainRedis, perSecondRedis } from '../../src/server/store/redis-options.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { REDIS } from '../support/limiter/store-options.js';

@@ -1,7 +1,7 @@
 /* Tests connections to Sentinels: what the log and the console show, and how often weir connects. */
 
 import { beforeEach, expect, test } from '@jest/globals';
-import { mainRedis } from '../../src/server/settings/redis-settings.js';
+import { mainRedis } from '../../src/server/store/redis-options.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startSentinel } from '../support/redis/sentinels.js';

@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
-import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
+import { mainRedis, perSecondRedis } from '../../src/server/store/redis-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';

@@ -7,7 +7,7 @@ import {
   type VerifyOptions,
 } from '@grpc/grpc-js';
 import { ipOfTarget, withoutServerName } from '../../no-server-name.js';
-import { readNamedFile } from '../../server/settings/named-file.js';
+import { readNamedFile } from '../../server/named-file.js';
 import type { ServerTarget } from './target.js';
 
 /**

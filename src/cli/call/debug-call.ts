@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { checkServerIdentity, type TLSSocket } from 'node:tls';
-import { readNamedFile } from '../../server/settings/named-file.js';
+import { readNamedFile } from '../../server/named-file.js';
 import { callFailureMessage, errorAnswerMessage } from './debug-advice.js';
 import type { DebugAccess, DebugServer } from './debug-server.js';
 import { limitTime } from './time-limit.js';

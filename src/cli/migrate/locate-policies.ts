@@ -4,7 +4,7 @@ import { type OpenedPart, openData } from '../../config/manifests/config-maps.js
 import { manifestsOf } from '../../config/manifests/manifest.js';
 import { unopened } from '../../config/read/policy-source.js';
 import { ProblemList } from '../../config/yaml/config-problem.js';
-import { policyPlace } from '../../server/settings/policy-place.js';
+import { policyPlace } from '../../server/policies/policy-place.js';
 import type { Settings } from '../../server/settings/settings-table.js';
 import type { Input } from './input.js';
 

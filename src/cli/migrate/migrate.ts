@@ -2,7 +2,7 @@ import { type LoadedPolicies, loadParts, loadPolicies } from '../../config/files
 import { manifestsOf } from '../../config/manifests/manifest.js';
 import { shellText } from '../../config/show/shell-text.js';
 import { quantity } from '../../quantity.js';
-import { loadOptions } from '../../server/settings/policy-place.js';
+import { loadOptions } from '../../server/policies/policy-place.js';
 import type { Settings } from '../../server/settings/settings-table.js';
 import { readArguments } from '../arguments.js';
 import { EXIT, type Io } from '../io.js';

@@ -16,11 +16,11 @@ import { systemClock } from '../../limiter/clock.js';
 import { quantity } from '../../quantity.js';
 import { runInTurns } from '../../runtime/turns.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { loadOptions, policyOrigin, policyPlace } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
 import { ConfigWarnings } from './config-warnings.js';
 import { logProblems, logReload } from './policy-log.js';
+import { loadOptions, policyOrigin, policyPlace } from './policy-place.js';
 
 /** Maximum size of policies that the first load reads in this thread, because reading them takes less than a thread. */
 const MAX_BYTES_WITHOUT_THREAD = 64 * 1024;

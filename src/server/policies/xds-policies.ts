@@ -9,10 +9,10 @@ import { timerMs } from '../../limiter/clock.js';
 import { BackOff } from '../../runtime/back-off.js';
 import { shownAddress } from '../../runtime/shown-address.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { loadOptions } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
 import { xdsLog } from './policy-log.js';
+import { loadOptions } from './policy-place.js';
 import { XdsCredentials, xdsServerName } from './xds-credentials.js';
 import { type XdsServer, xdsServers } from './xds-servers.js';
 

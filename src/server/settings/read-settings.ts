@@ -1,9 +1,8 @@
 import { REMOVED_VARIABLE_NAMES, removedVariable } from '../../runtime/removed-names.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
+import { ineffectiveSettings } from './ineffective-settings.js';
 import { inertRefusal } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
-import { ineffectiveSettings } from './notes/ineffective-settings.js';
-import { similarVariables } from './notes/similar-variables.js';
 import type { RefusedSetting } from './setting.js';
 import { type GivenSettings, refusedSettings } from './settings-check.js';
 import {
@@ -15,6 +14,7 @@ import {
   type Variable,
 } from './settings-table.js';
 import { parseValue } from './settings-values.js';
+import { similarVariables } from './similar-variables.js';
 
 /** Values of command-line flags, by environment variable name. They take precedence over the environment. */
 export type Flags = Readonly<Record<string, string | undefined>>;

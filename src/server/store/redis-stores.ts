@@ -11,9 +11,9 @@ import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.
 import { SharedText } from '../../storage/redis/shared-text.js';
 import { isPerSecond, ShardedStore } from '../../storage/sharded/sharded-store.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
+import { mainRedis, perSecondRedis } from './redis-options.js';
 import { failUnlessReached, followPools, openPool, type RedisPool } from './redis-pool.js';
 import { memoryStore, NO_DENY_CACHE, type Store } from './store.js';
 

@@ -5,7 +5,7 @@ import { withTimeout } from '../../runtime/turns.js';
 import { shown } from '../../shown-text.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Tracing } from '../calls/tracing.js';
-import { readNamedFile } from '../settings/named-file.js';
+import { readNamedFile } from '../named-file.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 import type { Store } from '../store/store.js';

@@ -1,4 +1,4 @@
-import { isNodeOlderThan } from '../settings/notes/node-version.js';
+import { isNodeOlderThan } from '../node-version.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 

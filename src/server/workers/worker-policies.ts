@@ -12,7 +12,7 @@ import { buildBatches } from '../../config/threads/policy-transfer.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { firstLoad, startError } from '../policies/open-policies.js';
-import { loadOptions, policyOrigin, policyPlace } from '../settings/policy-place.js';
+import { loadOptions, policyOrigin, policyPlace } from '../policies/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
 
 /** Loads the current files with the rows of tables in Redis, or updates of management servers. */

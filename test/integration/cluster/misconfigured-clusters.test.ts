@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
-import { mainRedis } from '../../../src/server/settings/redis-settings.js';
+import { mainRedis } from '../../../src/server/store/redis-options.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { untilLogged, waitFor } from '../../support/process/wait-for.js';

@@ -3,7 +3,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { mainRedis } from '../../../src/server/settings/redis-settings.js';
+import { mainRedis } from '../../../src/server/store/redis-options.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { TempDir } from '../../support/process/temp-dir.js';

@@ -1,6 +1,6 @@
-import { readRedisAddress, redisInstance } from '../redis-address-settings.js';
-import { defaultOf, INERT_VARIABLES, SETTINGS, type Setting, type Settings } from '../settings-table.js';
-import { parseValue } from '../settings-values.js';
+import { readRedisAddress, redisInstance } from './redis-address-settings.js';
+import { defaultOf, INERT_VARIABLES, SETTINGS, type Setting, type Settings } from './settings-table.js';
+import { parseValue } from './settings-values.js';
 
 /**
  * Returns log lines about variables that are set but have no effect with the other settings, or less effect than

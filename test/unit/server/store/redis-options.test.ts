@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MAX_TIMER_MS } from '../../../../src/limiter/clock.js';
-import { mainRedis } from '../../../../src/server/settings/redis-settings.js';
 import { StartError } from '../../../../src/server/start-error.js';
+import { mainRedis } from '../../../../src/server/store/redis-options.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import { CertificateAuthority } from '../../../support/tls/certificates.js';
 import { settingsOf } from '../../../support/weir/settings.js';

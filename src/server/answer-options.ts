@@ -1,6 +1,6 @@
-import type { RequestBounds } from '../../codec/messages.js';
-import type { AnswerOptions } from '../../service/answer/answer-options.js';
-import type { Settings } from './settings-table.js';
+import type { RequestBounds } from '../codec/messages.js';
+import type { AnswerOptions } from '../service/answer/answer-options.js';
+import type { Settings } from './settings/settings-table.js';
 
 /** Returns the settings that apply to every answer. */
 export function answerOptions(settings: Settings): AnswerOptions {

@@ -8,10 +8,10 @@ import type { RedisAddress } from '../../storage/redis/connection/redis-address.
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { LoginFile } from '../login-file.js';
+import { readNamedFile } from '../named-file.js';
+import { type RedisInstance, readRedisAddress, redisInstance } from '../settings/redis-address-settings.js';
+import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
-import { readNamedFile } from './named-file.js';
-import { type RedisInstance, readRedisAddress, redisInstance } from './redis-address-settings.js';
-import type { Settings } from './settings-table.js';
 
 /** Returns the store options of REDIS_URL and its related settings. Throws {@link StartError}. */
 export function mainRedis(settings: Settings): RedisStoreOptions {

@@ -4,7 +4,7 @@ import { assetPath } from '../../assets.js';
 import type { LoadOptions } from '../../config/files/load-policies.js';
 import type { PolicyPlace } from '../../config/files/policy-paths.js';
 import { shownAddress } from '../../runtime/shown-address.js';
-import type { Settings } from './settings-table.js';
+import type { Settings } from '../settings/settings-table.js';
 
 /** Policy that weir loads if no variable selects policies. */
 export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';

@@ -5,7 +5,7 @@ import {
   overlookedPolicies,
   policyPlace,
   policySource,
-} from '../../../../src/server/settings/policy-place.js';
+} from '../../../../src/server/policies/policy-place.js';
 import { readSettings } from '../../../../src/server/settings/read-settings.js';
 import { settingsOf } from '../../../support/weir/settings.js';
 

@@ -1,8 +1,8 @@
-import { shellText } from '../../../config/show/shell-text.js';
-import { nearest } from '../../../nearest-name.js';
-import { REMOVED_VARIABLE_NAMES } from '../../../runtime/removed-names.js';
-import type { GivenSettings } from '../settings-check.js';
-import { VARIABLES } from '../settings-table.js';
+import { shellText } from '../../config/show/shell-text.js';
+import { nearest } from '../../nearest-name.js';
+import { REMOVED_VARIABLE_NAMES } from '../../runtime/removed-names.js';
+import type { GivenSettings } from './settings-check.js';
+import { VARIABLES } from './settings-table.js';
 
 /** Maximum number of variables in the log. */
 const MAX_NAMED = 20;

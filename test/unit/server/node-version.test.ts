@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { isNodeOlderThan, nodeVersionNotes } from '../../../../src/server/settings/notes/node-version.js';
-import { repositoryRoot } from '../../../support/process/tools.js';
+import { isNodeOlderThan, nodeVersionNotes } from '../../../src/server/node-version.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 
 test.each([
   ['20.20.2', true],
