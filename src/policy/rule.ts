@@ -71,8 +71,6 @@ export interface OnOver {
 /** Values of `hold.from`: where the held hits come from if they are not a fixed `amount`. */
 export const HOLD_SOURCES = ['first_call'] as const;
 
-export type HoldSource = (typeof HOLD_SOURCES)[number];
-
 /** Values of `hold.unknown`. */
 export const UNKNOWN_USES = ['keep', 'free'] as const;
 

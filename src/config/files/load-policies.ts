@@ -1,6 +1,5 @@
 import { dirname, resolve } from 'node:path';
 import { sha256Hex } from '../../policy/names/sha256.js';
-import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { messageOf } from '../../regular-file.js';
 import { runToCompletion } from '../../runtime/turns.js';
@@ -14,12 +13,12 @@ import {
   type LoadedSource,
   type LoadMemory,
   NOTHING_IN_EFFECT,
-  type ResolvedDomain,
+  type ResolvedDomains,
   resolveDomains,
 } from '../read/resolve-domains.js';
 import { isPlanAddress } from '../sources/plan-address.js';
 import { buildBatches, inBatches, specItems } from '../threads/policy-transfer.js';
-import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
+import { type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { fileIdentity, fingerprintOf, isFresh, isWrittenInPlace } from './fingerprint.js';
 import { expandPaths, type PolicyPlace, pathOfPlace, readConfigFile } from './policy-paths.js';
@@ -32,13 +31,7 @@ export type { LoadOptions } from '../read/read-domain.js';
 export type { InEffect, LoadMemory } from '../read/resolve-domains.js';
 
 /** The result of a load without the policies. */
-export interface LoadReport {
-  readonly errors: readonly ConfigProblem[];
-  /** Whether a server must not start with these errors, even if other domains are valid. */
-  readonly refusesStart: boolean;
-  /** Every domain that a file names, or named when it was last valid, sorted by name. */
-  readonly domains: readonly DomainStatus[];
-  readonly warnings: readonly ConfigProblem[];
+export interface LoadReport extends Omit<ResolvedDomains, 'specs' | 'version' | 'secretKeys'> {
   /**
    * Every file that was read or could not be read: policies and key tables, as named by the user or found in a
    * directory.
@@ -52,8 +45,6 @@ export interface LoadReport {
   readonly addresses: readonly string[];
   /** Fingerprint of the files from before they were read (fingerprint.ts); '' for sources that are not files. */
   readonly fingerprint: string;
-  /** State for the next load. */
-  readonly memory: LoadMemory;
 }
 
 /** Result of loading the files or resources of a configuration. */
@@ -65,14 +56,7 @@ export interface LoadedPolicies extends LoadReport {
 }
 
 /** {@link LoadedPolicies} before the policies are built, as plain data. */
-export interface ReadPolicies extends LoadReport {
-  /** The domains to put into effect. Domains marked `kept` do not change. */
-  readonly specs: ReadonlyMap<string, ResolvedDomain>;
-  /** {@link PolicySet.version}. */
-  readonly version: string;
-  /** The secret keys of all domains, which determine the names of buckets. */
-  readonly secretKeys: ReadonlySet<string>;
-}
+export type ReadPolicies = LoadReport & ResolvedDomains;
 
 /** The previous load, whose versions invalid domains keep. */
 export type PreviousPolicies = Pick<LoadedPolicies, 'policySet' | 'memory'>;
@@ -171,8 +155,8 @@ export function readPolicies(
     before.memory,
   );
   const found = { errors: pathErrors, warnings };
-  const report = reportOf(sources, lost, files, options, before, found);
-  return { ...report, fingerprint: fingerprintOf(identities, files.identities) };
+  const resolved = resolveDomains(sources, lost, files, options, before, found);
+  return { ...resolved, ...files.report(), fingerprint: fingerprintOf(identities, files.identities) };
 }
 
 /**
@@ -190,7 +174,7 @@ export function readDocuments(
     files.add(name, digest);
     return { file: name, opened: openDocument(document, new ProblemList(name)), digest };
   });
-  return reportOf(sources, [], files, options, before);
+  return { ...resolveDomains(sources, [], files, options, before), ...files.report() };
 }
 
 /**
@@ -201,38 +185,7 @@ export function loadParts(parts: readonly OpenedPart[], options: LoadOptions): L
   const sources = parts.map(({ name, opened }): LoadedSource => ({ file: name, opened, digest: '' }));
   const tables = parts.flatMap(({ plans }) => plans ?? []);
   const files = new FileReader(undefined, tables);
-  return buildPolicies(reportOf(sources, [], files, options), undefined);
-}
-
-/** Resolves the domains of sources. `lost`: see {@link resolveDomains}. `found` are problems from before. */
-function reportOf(
-  sources: readonly LoadedSource[],
-  lost: readonly string[],
-  files: FileReader,
-  options: LoadOptions,
-  before: InEffect = NOTHING_IN_EFFECT,
-  found: Pick<LoadReport, 'errors' | 'warnings'> = { errors: [], warnings: [] },
-): ReadPolicies {
-  const { tableFiles, ...resolved } = resolveDomains(sources, lost, files, options, before);
-  const lists: readonly ProblemList[] = [...sources.map(({ opened }) => opened.problems), ...tableFiles];
-  return {
-    ...resolved,
-    refusesStart: lists.some(({ refusesStart }) => refusesStart),
-    errors: boundProblems(
-      [...found.errors, ...lists.flatMap(({ errors }) => errors)],
-      lists.reduce((count, { errorCount }) => count + errorCount, found.errors.length),
-      'error',
-    ),
-    warnings: boundProblems(
-      [...found.warnings, ...lists.flatMap(({ warnings }) => warnings)],
-      lists.reduce((count, { warningCount }) => count + warningCount, found.warnings.length),
-      'warning',
-    ),
-    files: [...new Set(files.files)],
-    contents: sha256Hex(JSON.stringify([...files.digests])),
-    fingerprint: '',
-    addresses: [...files.addresses],
-  };
+  return buildPolicies({ ...resolveDomains(sources, [], files, options), ...files.report() }, undefined);
 }
 
 /** Returns a document without positions, which do not affect its meaning. */
@@ -254,13 +207,13 @@ const MAX_READS = 20;
 
 /** Reads each file once per load. Reads a file again that is written to meanwhile. */
 class FileReader implements TableFiles {
-  readonly files: string[] = [];
+  private readonly files: string[] = [];
   /** Addresses of tables in Redis. */
-  readonly addresses = new Set<string>();
+  private readonly addresses = new Set<string>();
   /** Contents by path, or the error to report instead. */
   private readonly known = new Map<string, Uint8Array | Error>();
   /** Digests of all files. */
-  readonly digests = new Map<string, string>();
+  private readonly digests = new Map<string, string>();
   /** Identity of each file from before it was read; '' if it did not exist. */
   readonly identities = new Map<string, string>();
   private readonly rows: LoadOptions['rows'];
@@ -308,6 +261,16 @@ class FileReader implements TableFiles {
       if (!isWrittenInPlace(identity, fileIdentity(file, true))) return bytes;
     }
     throw new Error(`"${file}" changed while weir read it; rename a complete new file to this name`);
+  }
+
+  /** Returns what a report says about the files; they have no fingerprint if they are not from a file system. */
+  report(): Pick<LoadReport, 'files' | 'contents' | 'addresses' | 'fingerprint'> {
+    return {
+      files: [...new Set(this.files)],
+      contents: sha256Hex(JSON.stringify([...this.digests])),
+      addresses: [...this.addresses],
+      fingerprint: '',
+    };
   }
 
   /** Adds a document that was read elsewhere. */

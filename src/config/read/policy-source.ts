@@ -33,7 +33,7 @@ export interface OpenedSource {
 /** Opens a policy file: parses the YAML and reads its domain. */
 export function openFile(file: string, bytes: Uint8Array): OpenedSource {
   const problems = new ProblemList(file);
-  return openValue(parseYaml(bytes, problems, { showKey }), problems);
+  return openDocument(parseYaml(bytes, problems, { showKey }), problems);
 }
 
 /**
@@ -45,12 +45,7 @@ export function openPart(
   placeOf: (at: Position) => Position,
   problems: ProblemList,
 ): OpenedSource {
-  return openValue(parseYamlText(text, problems, { showKey, placeOf }), problems);
-}
-
-/** Opens a document that was parsed elsewhere, such as an xDS resource. `problems` has its name. */
-export function openDocument(document: YamlValue, problems: ProblemList): OpenedSource {
-  return openValue(document, problems);
+  return openDocument(parseYamlText(text, problems, { showKey, placeOf }), problems);
 }
 
 /** Returns the result for a file that cannot be read, with the reason. */
@@ -68,7 +63,8 @@ export function unopened(problems: ProblemList): OpenedSource {
 /** Maximum number of keys compared to recognize a policy file. */
 const MAX_COMPARED = 100;
 
-function openValue(document: YamlValue | undefined, problems: ProblemList): OpenedSource {
+/** Opens a parsed document, such as an xDS resource; undefined if it could not be parsed. `problems` has its name. */
+export function openDocument(document: YamlValue | undefined, problems: ProblemList): OpenedSource {
   const nothing = unopened(problems);
   if (document === undefined) return nothing;
   if (document.kind !== 'map') {

@@ -3,7 +3,7 @@ import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import { type DomainSpec, secretSources } from '../../policy/spec.js';
 import { shownStart } from '../../runtime/shown-address.js';
-import type { ProblemList } from '../yaml/config-problem.js';
+import { boundProblems, type ConfigProblem, type ProblemList } from '../yaml/config-problem.js';
 import { type OpenedSource, type PolicySource, placeName } from './policy-source.js';
 import { declaredSecrets, type TableFiles } from './read-derive.js';
 import { type DomainContext, type LoadOptions, type ReadDomain, readDomain } from './read-domain.js';
@@ -39,17 +39,26 @@ export interface LoadedSource {
   readonly digest: string;
 }
 
-/** Result of reading all sources. */
-export interface ResolvedDomains {
-  /** The domains to put into effect; see {@link PolicySet}. */
+/** Problems of a load. */
+export interface LoadProblems {
+  readonly errors: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+/** Result of reading all sources, as plain data. */
+export interface ResolvedDomains extends LoadProblems {
+  /** The domains to put into effect. Domains marked `kept` do not change. */
   readonly specs: ReadonlyMap<string, ResolvedDomain>;
+  /** {@link PolicySet.version}. */
   readonly version: string;
   /** The secret keys of all domains, which determine the names of buckets. */
   readonly secretKeys: ReadonlySet<string>;
+  /** Whether a server must not start with these errors, even if other domains are valid. */
+  readonly refusesStart: boolean;
+  /** Every domain that a file names, or named when it was last valid, sorted by name. */
   readonly domains: readonly DomainStatus[];
+  /** State for the next load. */
   readonly memory: LoadMemory;
-  /** Files named by `sha256_file` and `plans`, each once, with their problems. */
-  readonly tableFiles: readonly ProblemList[];
 }
 
 /** The sources that name a domain, and the files that last named it and cannot be read now. */
@@ -68,8 +77,8 @@ export const NOTHING_IN_EFFECT: InEffect = {
 
 /**
  * Decides the version of each domain: the new one if all files that name the domain are valid, else the version in
- * effect, if any. Problems are added to the sources' lists. A domain that no source names any more is removed. `lost`
- * are files that may still exist but could not be searched for.
+ * effect, if any. A domain that no source names any more is removed. `lost` are files that may still exist but could
+ * not be searched for, and `found` are problems from before.
  */
 export function resolveDomains(
   loaded: readonly LoadedSource[],
@@ -77,6 +86,7 @@ export function resolveDomains(
   files: TableFiles,
   options: LoadOptions,
   before: InEffect = NOTHING_IN_EFFECT,
+  found: LoadProblems = { errors: [], warnings: [] },
 ): ResolvedDomains {
   const { claims, domainOf } = claimsOf(loaded, lost, before.memory.domainOf);
   const stated = loaded.flatMap(({ opened: { source } }) => (source ? declaredSecrets(source.root) : []));
@@ -122,13 +132,24 @@ export function resolveDomains(
     });
   }
   domains.sort((a, b) => (a.domain < b.domain ? -1 : 1));
+  const lists: readonly ProblemList[] = [...loaded.map(({ opened }) => opened.problems), ...tables.values()];
   return {
     specs,
     version: versionOf(digests),
     secretKeys: allSecretKeys(ownSecretKeys),
     domains,
     memory: { domainOf, digests },
-    tableFiles: [...tables.values()],
+    refusesStart: lists.some(({ refusesStart }) => refusesStart),
+    errors: boundProblems(
+      [...found.errors, ...lists.flatMap(({ errors }) => errors)],
+      lists.reduce((count, { errorCount }) => count + errorCount, found.errors.length),
+      'error',
+    ),
+    warnings: boundProblems(
+      [...found.warnings, ...lists.flatMap(({ warnings }) => warnings)],
+      lists.reduce((count, { warningCount }) => count + warningCount, found.warnings.length),
+      'warning',
+    ),
   };
 }
 

@@ -3,20 +3,6 @@ import type { Timers } from '../files/file-policy-provider.js';
 import { type AdsAddress, AdsStream } from './ads-stream.js';
 import { type DiscoveryCodec, type DiscoveryResponse, RATE_LIMIT_CONFIG_TYPE } from './discovery.js';
 
-/** A state-of-the-world update from a management server. */
-export interface AdsUpdate {
-  readonly response: DiscoveryResponse;
-  /** Digest of the last rejected update on this stream, which may be the same as this one. */
-  readonly rejected: string | undefined;
-}
-
-/** The reason for rejecting an update, for the log of the management server. */
-export interface Rejection {
-  readonly error: string;
-  /** Digest of the update. It does not depend on the order of the resources. */
-  readonly digest: string;
-}
-
 export interface AdsClientOptions {
   readonly address: AdsAddress;
   readonly codec: DiscoveryCodec;
@@ -25,11 +11,10 @@ export interface AdsClientOptions {
   readonly backOff: BackOff;
   readonly timers: Timers;
   /**
-   * Applies a complete update, or returns why it is rejected. For an update with the digest {@link AdsUpdate.rejected},
-   * only the digest of the result counts. Called for one update at a time. Rejects if the update could not be
-   * processed, which makes the client request it again later.
+   * Applies a state-of-the-world update, or returns why it is rejected. Called for one update at a time. Rejects if the
+   * update could not be processed, which makes the client request it again later.
    */
-  update(update: AdsUpdate): Promise<Rejection | undefined>;
+  update(response: DiscoveryResponse): Promise<string | undefined>;
   connected(): void;
   /** Called when a connection fails or is lost. The next attempt starts in `pauseMs` milliseconds. */
   lost(reason: string, pauseMs: number): void;
@@ -67,7 +52,7 @@ export class AdsClient {
   /** Version of the last accepted update on any stream. */
   #accepted = '';
   /** The last update rejected on this stream. */
-  #rejected: Rejection | undefined;
+  #rejected: { readonly response: DiscoveryResponse; readonly error: string } | undefined;
   /** The newest response, until it is accepted or rejected. */
   #next: Received | undefined;
   #stopped = false;
@@ -150,27 +135,27 @@ export class AdsClient {
   async #take({ response, stream }: Received): Promise<void> {
     const { nonce } = response;
     const rejected = stream === this.#stream ? this.#rejected : undefined;
-    let rejection: Rejection | undefined;
+    if (rejected !== undefined && isSame(rejected.response, response)) {
+      const answer = (): void => this.#send(nonce, rejected.error);
+      this.#rejection = this.#options.timers.set(answer, REPEATED_REJECTION_MS);
+      return;
+    }
+    let error: string | undefined;
     try {
-      rejection = await this.#options.update({ response, rejected: rejected?.digest });
+      error = await this.#options.update(response);
     } catch (cause) {
       this.#giveUp(stream, cause);
       return;
     }
     if (this.#stopped) return;
-    if (rejection === undefined) {
+    if (error === undefined) {
       this.#accepted = response.versionInfo;
       this.#options.backOff.reset();
     }
     // A nonce is only valid on its own stream.
     if (stream !== this.#stream) return;
-    if (rejection !== undefined && rejection.digest === rejected?.digest) {
-      const { error } = rejected;
-      this.#rejection = this.#options.timers.set(() => this.#send(nonce, error), REPEATED_REJECTION_MS);
-      return;
-    }
-    this.#rejected = rejection;
-    this.#send(nonce, rejection?.error);
+    this.#rejected = error === undefined ? undefined : { response, error };
+    this.#send(nonce, error);
   }
 
   /** Requests an update again on another stream, without accepting or rejecting it, because it may be valid. */
@@ -200,4 +185,16 @@ export class AdsClient {
 function firstBytes(text: string): string {
   // A stream keeps an incomplete character for later.
   return new TextDecoder().decode(Buffer.from(text).subarray(0, MAX_ERROR_BYTES), { stream: true });
+}
+
+/** Tells whether two updates have the same content. go-control-plane sends the resources in random order. */
+function isSame(one: DiscoveryResponse, other: DiscoveryResponse): boolean {
+  if (one.versionInfo !== other.versionInfo || one.resources.length !== other.resources.length) return false;
+  const [resources = [], others = []] = [one, other].map((update) =>
+    update.resources.toSorted((a, b) => Buffer.compare(a.value, b.value)),
+  );
+  return resources.every(
+    ({ typeUrl, value }, at) =>
+      others[at]?.typeUrl === typeUrl && Buffer.compare(others[at].value, value) === 0,
+  );
 }

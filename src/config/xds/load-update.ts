@@ -1,17 +1,9 @@
-import { createHash } from 'node:crypto';
-import { sha256Hex } from '../../policy/names/sha256.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import { type LoadOptions, type ReadPolicies, readDocuments } from '../files/load-policies.js';
 import type { InEffect } from '../read/resolve-domains.js';
-import { allSecretKeys } from '../read/secret-keys.js';
 import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
-import {
-  type DiscoveryCodec,
-  type DiscoveryResponse,
-  RATE_LIMIT_CONFIG_TYPE,
-  type Resource,
-} from './discovery.js';
+import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE, type Resource } from './discovery.js';
 import { toDocument } from './rate-limit-config.js';
 
 /** Maximum number of characters of a resource's name in messages. */
@@ -19,46 +11,9 @@ const MAX_NAME = 200;
 
 /** Input of the thread that loads updates, as plain data. */
 export interface UpdateRequest {
-  readonly response: DiscoveryResponse;
-  /** Digest of the last rejected response. */
-  readonly rejected: string | undefined;
+  readonly resources: readonly Resource[];
   readonly options: LoadOptions;
   readonly before: InEffect;
-}
-
-/**
- * Reads a DiscoveryResponse with {@link readUpdate}, and returns its digest as `contents`. A response with the digest
- * `rejected` is not read and returns an error with this reason. Never throws.
- */
-export function readResponse(
-  { response, rejected, options, before }: UpdateRequest,
-  codec: DiscoveryCodec,
-): ReadPolicies {
-  const contents = digestOf(response);
-  if (contents !== rejected) return { ...readUpdate(response.resources, codec, options, before), contents };
-  const message = 'the update is the same as the previously rejected update; correct the policies';
-  return {
-    specs: new Map(Array.from(before.inEffect.keys(), (domain) => [domain, 'kept'])),
-    version: '',
-    secretKeys: allSecretKeys(before.inEffect.values()),
-    errors: [{ file: 'update', ...WHOLE_FILE, path: '', message }],
-    warnings: [],
-    domains: [],
-    files: [],
-    contents,
-    refusesStart: false,
-    fingerprint: '',
-    addresses: [],
-    memory: before.memory,
-  };
-}
-
-/** Returns a digest that does not depend on the order of the resources. go-control-plane sends them in random order. */
-function digestOf({ resources, versionInfo }: DiscoveryResponse): string {
-  const digests = resources.map(({ typeUrl, value }) =>
-    createHash('sha256').update(`${typeUrl}:`).update(value).digest('hex'),
-  );
-  return sha256Hex(`${digests.sort().join(' ')}:${versionInfo}`);
 }
 
 /**

@@ -88,7 +88,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
   /** Loads updates that another process has accepted. Rejects if a load could not run. */
   async receive(updates: readonly XdsUpdate[]): Promise<void> {
     for (const { server, response } of updates) {
-      await this.#sources[server]?.update({ response, rejected: undefined });
+      await this.#sources[server]?.update(response);
     }
   }
 

@@ -6,7 +6,7 @@ import { MAX_SHOWN } from '../policy-provider.js';
 import type { NewSecret } from '../read/secret-keys.js';
 import { LoadThread } from '../threads/load-thread.js';
 import { type ConfigProblem, countProblems, formatProblem } from '../yaml/config-problem.js';
-import { AdsClient, type AdsClientOptions, type AdsUpdate, type Rejection } from './ads-client.js';
+import { AdsClient, type AdsClientOptions } from './ads-client.js';
 import { createDiscoveryCodec, type DiscoveryResponse } from './discovery.js';
 import type { UpdateRequest } from './load-update.js';
 
@@ -124,21 +124,18 @@ export class XdsSource {
   }
 
   /** Loads an update, and puts it into effect if it is valid. Returns why it is rejected. */
-  async update({ response, rejected }: AdsUpdate): Promise<Rejection | undefined> {
+  async update(response: DiscoveryResponse): Promise<string | undefined> {
+    const { resources, versionInfo: version } = response;
     const before = inEffectOf(this.#accepted);
-    const request = { response, rejected, options: this.#options, before };
-    const loaded = await this.#loader.load(request, this.#accepted);
-    const { versionInfo: version } = response;
-    const { errors, contents: digest } = loaded;
-    // The same update was reported when it was first rejected.
-    if (digest === rejected) return { digest, error: '' };
+    const loaded = await this.#loader.load({ resources, options: this.#options, before }, this.#accepted);
+    const { errors } = loaded;
     if (errors.length === 0) {
       await this.#policies.ready(this, response);
       this.response = response;
       this.#accept(version, loaded);
     } else this.#reject(version, loaded);
     this.#policies.loaded(errors.length === 0);
-    return errors.length === 0 ? undefined : { digest, error: rejection(errors) };
+    return errors.length === 0 ? undefined : rejection(errors);
   }
 
   #accept(version: string, loaded: LoadedPolicies): void {

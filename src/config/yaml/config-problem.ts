@@ -26,26 +26,6 @@ export function countProblems(problems: readonly ConfigProblem[]): number {
   return problems.reduce((sum, { count = 1 }) => sum + count, 0);
 }
 
-/** Problems with the same remedy. */
-export interface ProblemGroup {
-  /** The field and the message without the parts that differ between problems: quoted strings and numbers. */
-  readonly kind: string;
-  readonly first: ConfigProblem;
-  readonly count: number;
-}
-
-/** Groups problems by kind, in the order of the first problem of each kind. */
-export function groupProblems(problems: readonly ConfigProblem[]): readonly ProblemGroup[] {
-  const groups = new Map<string, ProblemGroup>();
-  for (const problem of problems) {
-    const field = problem.path.slice(problem.path.lastIndexOf('.') + 1);
-    const kind = `${field}: ${problem.message}`.replaceAll(/"[^"]*"|\d+/g, '…');
-    const { first = problem, count = 0 } = groups.get(kind) ?? {};
-    groups.set(kind, { kind, first, count: count + 1 });
-  }
-  return [...groups.values()];
-}
-
 /** Returns one line for people: `policy.yaml:7:5: descriptors[0].key: the key is empty; …`. */
 export function formatProblem(problem: ConfigProblem): string {
   const position = problem.line === 0 ? '' : `:${problem.line}:${problem.column}`;

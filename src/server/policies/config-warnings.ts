@@ -1,5 +1,5 @@
 import { MAX_SHOWN } from '../../config/policy-provider.js';
-import { type ConfigProblem, formatProblem, groupProblems } from '../../config/yaml/config-problem.js';
+import { type ConfigProblem, formatProblem } from '../../config/yaml/config-problem.js';
 import type { Logger } from '../../telemetry/logger.js';
 
 /**
@@ -31,4 +31,24 @@ export class ConfigWarnings {
     this.#loggedKinds.add(kind);
     this.#log.warn(text);
   }
+}
+
+/** Problems with the same remedy. */
+interface ProblemGroup {
+  /** The field and the message without the parts that differ between problems: quoted strings and numbers. */
+  readonly kind: string;
+  readonly first: ConfigProblem;
+  readonly count: number;
+}
+
+/** Groups problems by kind, in the order of the first problem of each kind. */
+function groupProblems(problems: readonly ConfigProblem[]): readonly ProblemGroup[] {
+  const groups = new Map<string, ProblemGroup>();
+  for (const problem of problems) {
+    const field = problem.path.slice(problem.path.lastIndexOf('.') + 1);
+    const kind = `${field}: ${problem.message}`.replaceAll(/"[^"]*"|\d+/g, '…');
+    const { first = problem, count = 0 } = groups.get(kind) ?? {};
+    groups.set(kind, { kind, first, count: count + 1 });
+  }
+  return [...groups.values()];
 }
