@@ -6,8 +6,8 @@ import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
 
 /**
- * Measures how evenly each WORKER_SCHEDULING distributes connections among 4 workers. Opens 8 and 64 connections, and
- * prints the number of connections of each worker, in descending order, for three attempts. To run it: `node
+ * Measures how evenly each WORKER_SCHEDULING distributes connections among 4 workers. Opens 4, 8 and 64 connections,
+ * and prints the number of connections of each worker, in descending order, for three attempts. To run it: `node
  * build/test/bench/worker-spread.js`.
  */
 const WORKERS = 4;
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
   const redis = await startRedis();
   console.log(`connections per worker, ${WORKERS} workers, Node ${process.version}`);
   for (const scheduling of ['round-robin', 'kernel', 'reuse-port']) {
-    for (const connections of [8, 64]) {
+    for (const connections of [4, 8, 64]) {
       const tries: string[] = [];
       for (let i = 0; i < 3; i++) tries.push(await connectionsPerWorker(scheduling, connections, redis.port));
       console.log(

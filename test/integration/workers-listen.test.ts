@@ -10,7 +10,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
-import { untilAllServe } from '../support/weir/workers.js';
+import { untilAllServe, workersOf } from '../support/weir/workers.js';
 
 const HEALTH = '/grpc.health.v1.Health/Check';
 /** HealthCheckResponse{status: SERVING}. */
@@ -70,6 +70,30 @@ describe('several workers', () => {
     // Only the primary process logs it.
     expect(logged()).toHaveLength(1);
     expect(logged()[0]).not.toHaveProperty('worker');
+  });
+
+  test('continue while one of them cannot start again, and start it when its files are valid', async () => {
+    const authority = new CertificateAuthority();
+    const { cert, key } = authority.issue('DNS:localhost,IP:127.0.0.1');
+    const certPath = folder.write('tls.crt', cert);
+    const { grpcPort } = await start({
+      GRPC_SERVER_USE_TLS: 'true',
+      GRPC_SERVER_TLS_CERT: certPath,
+      GRPC_SERVER_TLS_KEY: folder.write('tls.key', key),
+    });
+    const started = server as WeirServer;
+    folder.write('tls.crt', 'no certificate');
+    const [victim] = await workersOf(started);
+    process.kill(victim?.pid as number, 'SIGKILL');
+    await waitFor('the reason', () =>
+      started.log().some(({ msg }) => /^GRPC_SERVER_TLS_CERT: .*specify a PEM file/.test(String(msg))),
+    );
+    expect(await ask(`127.0.0.1:${grpcPort}`, authority.cert)).toEqual(SERVING);
+    folder.write('tls.crt', cert);
+    await waitFor('both workers to serve', async () => {
+      const workers = await workersOf(started);
+      return workers.length === 2 && workers.every(({ status }) => status === 'SERVING');
+    });
   });
 
   test('do not take over a Unix domain socket that another process serves', async () => {

@@ -9,6 +9,8 @@ export const SWITCH_AFTER_MS = 10_000;
 /** Milliseconds between two checks whether all workers have the policies in effect. */
 const CHECK_MS = 5000;
 
+const OTHER_POLICIES = 'some worker processes have other policies; weir tells them to load again every 5 s';
+
 /** A worker whose ports are open. */
 export interface LoadingWorker {
   readonly id: number;
@@ -43,8 +45,9 @@ export class PolicyRounds {
   #onLoaded = (): void => {};
   /** Rows of tables in Redis that the workers have. */
   #sentRows: ReadonlyMap<string, PlanBytes>;
-  /** Workers with other policies at the last check, as a text. */
+  /** Workers with other policies at the last check, and those that were logged last, as texts. */
   #differing = '';
+  #logged = '';
   readonly #timer: NodeJS.Timeout;
 
   /** The last parameter is for tests. */
@@ -116,11 +119,11 @@ export class PolicyRounds {
     const policy = this.#policies.current()?.version ?? 'none';
     const workers = this.differing().map(({ id, policy }) => ({ id, policy }));
     const differing = workers.length === 0 ? '' : JSON.stringify([policy, workers]);
-    if (differing !== '' && differing === this.#differing)
-      this.#log.warn(
-        { policy, workers },
-        'some worker processes have other policies; weir tells them to load again',
-      );
+    // A worker that has just started or loads slowly needs no line.
+    if (differing !== '' && differing === this.#differing && differing !== this.#logged) {
+      this.#logged = differing;
+      this.#log.warn({ policy, workers }, OTHER_POLICIES);
+    }
     this.#differing = differing;
     if (differing !== '') void this.run(this.#policies.handover().updates);
   }

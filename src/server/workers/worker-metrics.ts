@@ -1,4 +1,4 @@
-import type { Family, FamilyHead, TakeSample } from '../../telemetry/family.js';
+import type { Family, FamilyHead } from '../../telemetry/family.js';
 import type { MetricsPart, Sample } from './calls.js';
 
 /** Maximum number of samples in a part. */
@@ -25,41 +25,29 @@ export async function sendFamilies(
 }
 
 /** A received family. */
-class WorkerFamily implements Family {
-  readonly name: string;
-  readonly help: string;
-  readonly type: string;
-  readonly aggregator: string;
-  readonly #parts: (readonly Sample[])[] = [];
-
-  constructor({ name, help, type, aggregator }: FamilyHead) {
-    this.name = name;
-    this.help = help;
-    this.type = type;
-    this.aggregator = aggregator;
-  }
-
-  add(samples: readonly Sample[]): void {
-    this.#parts.push(samples);
-  }
-
-  eachSample(take: TakeSample): void {
-    for (const part of this.#parts) for (const [series, value] of part) take(series, value);
-  }
+interface ReceivedFamily extends Family {
+  readonly parts: (readonly Sample[])[];
 }
 
 /** Metrics and statistics that a worker sent in one answer. */
 export class WorkerMetrics {
-  readonly metrics: WorkerFamily[] = [];
-  readonly stats: WorkerFamily[] = [];
+  readonly metrics: ReceivedFamily[] = [];
+  readonly stats: ReceivedFamily[] = [];
 
   add({ of, family, samples }: MetricsPart): void {
     const families = this[of];
-    let last = families.at(-1);
-    if (last?.name !== family.name) {
-      last = new WorkerFamily(family);
-      families.push(last);
-    }
-    last.add(samples);
+    const last = families.at(-1);
+    if (last?.name === family.name) last.parts.push(samples);
+    else families.push(receivedFamily(family, [samples]));
   }
+}
+
+function receivedFamily(head: FamilyHead, parts: (readonly Sample[])[]): ReceivedFamily {
+  return {
+    ...head,
+    parts,
+    eachSample(take) {
+      for (const part of parts) for (const [series, value] of part) take(series, value);
+    },
+  };
 }
