@@ -70,7 +70,7 @@ const CROWD: readonly Attack[] = [
     repeated: frame(TYPE.HEADERS, 0, 1, block(...HEAD, `x: ${'y'.repeat(15_000)}`)),
     times: 1,
   },
-  { kind: 'http', port: 'http', request: http('GET', '/metrics'), pipelined: 40, unread: true },
+  { kind: 'http', port: 'http', request: http('GET', '/metrics'), pipelined: 1, unread: true },
   {
     kind: 'grpc',
     messages: [gzip(filledDescriptor('any', EMPTY.entry))],
