@@ -159,22 +159,22 @@ function listingMessage(place: PolicyPlace, error: unknown): string {
 }
 
 /** The contents of a runtime layout. */
-export interface WalkedLayout {
+interface Walk {
   /** In the order of names, directory by directory. */
-  readonly files: readonly string[];
+  readonly files: string[];
   /** Subdirectories that cannot be read. Their siblings are still included. */
-  readonly errors: readonly ConfigProblem[];
-  readonly warnings: readonly ConfigProblem[];
+  readonly errors: ConfigProblem[];
+  readonly warnings: ConfigProblem[];
+  /** Number of entries visited so far, and the maximum. */
+  entries: number;
+  readonly mostEntries: number;
 }
 
 /**
  * Lists a runtime layout and yields after every few entries. Throws the file system's error for `directory` itself, or
  * an Error if it has more than `mostEntries` entries.
  */
-export function* walkLayout(
-  layout: RuntimeLayout,
-  mostEntries = MAX_LAYOUT_ENTRIES,
-): Generator<void, WalkedLayout> {
+export function* walkLayout(layout: RuntimeLayout, mostEntries = MAX_LAYOUT_ENTRIES): Generator<void, Walk> {
   const walk: Walk = { files: [], errors: [], warnings: [], entries: 0, mostEntries };
   const { directory } = layout;
   const parent = dirname(directory);
@@ -189,15 +189,6 @@ export function* walkLayout(
         'that contains the policies',
     );
   return walk;
-}
-
-interface Walk {
-  readonly files: string[];
-  readonly errors: ConfigProblem[];
-  readonly warnings: ConfigProblem[];
-  /** Number of entries visited so far, and the maximum. */
-  entries: number;
-  readonly mostEntries: number;
 }
 
 function* walkDirectory(directory: string, layout: RuntimeLayout, walk: Walk): Generator<void, void> {

@@ -61,7 +61,7 @@ export class LoadThread<Request> {
     });
     const { version, secretKeys, ...report } = summary;
     const options = { inEffect: previous?.policySet, compiles: true };
-    const domains = await runInTurns(buildBatches(this.received(port1), options));
+    const domains = await runInTurns(collecting(buildBatches(this.received(port1), options)));
     // Prepare the time zones now, so that neither the first requests nor the first requests of new windows wait for it.
     await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
     return { policySet: { domains, version }, ...report };
@@ -75,14 +75,23 @@ export class LoadThread<Request> {
 
   /** Yields the batches, each of which is copied from the thread only when it is needed. */
   private *received(batches: MessagePort): Generator<readonly PolicyItem[]> {
-    const garbage = new MinorCollector();
     for (let next = receiveMessageOnPort(batches); next !== undefined; next = receiveMessageOnPort(batches)) {
       if (this.closed) throw new Error('the loader was closed');
       yield next.message;
-      garbage.slice();
     }
     batches.close();
   }
+}
+
+/** Collects young objects between the steps that build policies. */
+function* collecting<Result>(steps: Generator<void, Result>): Generator<void, Result> {
+  const garbage = new MinorCollector();
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) {
+    yield;
+    garbage.slice();
+  }
+  return step.value;
 }
 
 /** Loads policies with `read`, which gets the request, and sends the result. Runs in the thread. */

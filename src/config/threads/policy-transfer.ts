@@ -51,16 +51,9 @@ export function* specItems(
   }
 }
 
-/** Yields the policies in effect. The receiver has those for which `isKnown` is true. */
-export function* policyItems(
-  policySet: PolicySet,
-  isKnown: (policy: CompiledPolicy) => boolean = () => false,
-): Generator<PolicyItem> {
-  for (const [domain, policy] of policySet.domains) {
-    const { secretKeys } = policy;
-    if (isKnown(policy)) yield { kind: 'kept', domain, secretKeys };
-    else yield* itemsOf(policy, secretKeys);
-  }
+/** Yields the policies in effect. */
+export function* policyItems({ domains }: PolicySet): Generator<PolicyItem> {
+  for (const policy of domains.values()) yield* itemsOf(policy, policy.secretKeys);
 }
 
 function* itemsOf(

@@ -1,19 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
-import { policyItems } from '../../../../src/config/threads/policy-transfer.js';
+import { type PolicyItem, policyItems } from '../../../../src/config/threads/policy-transfer.js';
 import type { WindowRate } from '../../../../src/limiter/fixed-window.js';
 import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { policyOf, setOf } from '../../../support/policy/policies.js';
 import { transferredPolicies } from '../../../support/policy/transferred-policies.js';
 
-/** Transfers policies, except for known ones, which the receiver has in `inEffect`. */
-function across(
-  policySet: PolicySet,
-  inEffect?: PolicySet,
-  isKnown?: (policy: CompiledPolicy) => boolean,
-): PolicySet {
-  return transferredPolicies(policyItems(policySet, isKnown), policySet.version, inEffect);
+function across(policySet: PolicySet): PolicySet {
+  return transferredPolicies(policyItems(policySet), policySet.version);
 }
 
 describe('policies that are transferred to another process', () => {
@@ -64,19 +59,25 @@ descriptors:
       CompiledPolicy,
       CompiledPolicy,
     ];
-    const inEffect = { domains: new Map([['a', a]]), version: '1' };
-    const next = {
-      domains: new Map([
-        ['a', policyOf('domain: a\n')],
-        ['b', b],
-      ]),
-      version: '2',
-    };
-    const after = across(next, inEffect, ({ domain }) => domain === 'a');
+    const kept: PolicyItem = { kind: 'kept', domain: 'a', secretKeys: new Set() };
+    const items = [kept, ...policyItems(setOf(b))];
+    const after = transferredPolicies(items, '2', setOf(a));
     expect([...after.domains.keys()]).toEqual(['a', 'b']);
     expect(after.domains.get('a')).toBe(a);
-    expect(() => across(next, undefined, () => true)).toThrow(
+    expect(() => transferredPolicies(items)).toThrow(
       'the previous version of the domain a cannot be kept, because it does not exist',
     );
+  });
+
+  test('that the receiver has are built again if the secret keys have changed', () => {
+    const before = policyOf(
+      'domain: a\ndescriptors: [{ key: k, value: v, rate_limit: { unlimited: true } }]\n',
+    );
+    const kept: PolicyItem = { kind: 'kept', domain: 'a', secretKeys: new Set(['k']) };
+    const after = transferredPolicies([kept], '2', setOf(before)).domains.get('a');
+    expect(before.rules.map(({ path }) => path)).toEqual(['k=v']);
+    expect(after?.rules.map(({ path }) => path)).toEqual([
+      expect.stringMatching(/^k=\[redacted sha256:.{8}\]$/),
+    ]);
   });
 });
