@@ -1,7 +1,7 @@
 import { crossSiteReason, dnsRebindingReason, isLoopbackHost } from '../http/cross-site.js';
 import { type HttpAnswer, type HttpHead, JSON_TYPE } from '../http/http.js';
-import type { AdminCounter } from '../telemetry/admin-calls.js';
 import type { Logger } from '../telemetry/logger.js';
+import type { AdminCounter } from '../telemetry/metrics.js';
 import { type AdminToken, MAX_TOKEN_LENGTH, MIN_TOKEN_LENGTH } from './admin-tokens.js';
 
 /** Right of a caller: to read, or also to change; `write` includes `read`. */

@@ -1,5 +1,4 @@
-import { type Family, type Labels, seriesText, type TakeSample } from './family.js';
-import type { LabelMeanings } from './label-meanings.js';
+import { type Family, type FamilyHead, type Labels, seriesText, type TakeSample } from './family.js';
 
 /**
  * Counts events whose labels have a few known values. BoundedCounters counts those with values that callers choose.
@@ -10,18 +9,16 @@ export class EventCounter<Label extends string = never> implements Family {
   readonly help: string;
   readonly type = 'counter';
   readonly aggregator = 'sum';
-  readonly labels: LabelMeanings<Label>;
   /** Counts by the text of the series. */
   readonly #counts = new Map<string, number>();
 
-  constructor(name: string, labels: LabelMeanings<Label>, help: string) {
+  constructor({ name, help }: Pick<FamilyHead, 'name' | 'help'>, hasLabels: boolean) {
     this.name = name;
     this.help = help;
-    this.labels = labels;
-    if (Object.keys(labels).length === 0) this.#counts.set(name, 0);
+    if (!hasLabels) this.#counts.set(name, 0);
   }
 
-  /** Adds `by`; 0 creates the series. `labels` must have the order of the constructor's labels. */
+  /** Adds `by`; 0 creates the series. `labels` must have the order of the labels in families.ts. */
   inc(labels: Labels<Label>, by = 1): void {
     const series = seriesText(this.name, labels);
     this.#counts.set(series, (this.#counts.get(series) ?? 0) + by);

@@ -1,17 +1,37 @@
 import type { Registry } from '@prometheus-io/client';
+import type { BoundedCounters } from './bounded-counters.js';
 import { EventCounter } from './event-counter.js';
-import { type Family, type FamilyHead, familiesText, type Labels, readFamily, seriesText } from './family.js';
-import type { LabelMeanings, MetricDescription } from './label-meanings.js';
+import { FAMILIES, type FamilyDescription, type FamilyName, type LabelOf } from './families.js';
+import {
+  escapeLabel,
+  type Family,
+  type FamilyHead,
+  familiesText,
+  type Labels,
+  readFamily,
+  seriesText,
+} from './family.js';
 
-/** A metric that stores no values itself. `aggregator`: see {@link FamilyHead}; default: `sum`. */
-type MetricOptions<Label extends string> = Pick<FamilyHead, 'name' | 'help'> &
-  Partial<Pick<FamilyHead, 'aggregator'>> & { readonly labels?: LabelMeanings<Label> };
 /** The value of a metric, or one value per series. */
 type MetricValues<Label extends string> = number | Iterable<readonly [labels: Labels<Label>, value: number]>;
+
+/**
+ * Returns samples from the values of a series: further labels in text format, or '', with a number. A histogram adds
+ * the suffix of its name.
+ */
+export type SeriesNumbers = (
+  values: readonly number[],
+) => Iterable<readonly [labels: string, value: number, suffix?: string]>;
 
 /** A metric of the Prometheus client. */
 interface ClientMetric extends Pick<FamilyHead, 'name' | 'help' | 'type'> {
   get(): Promise<Family>;
+}
+
+/** Returns the properties of a metric of families.ts. */
+export function headOf(name: FamilyName): FamilyHead {
+  const { type, help, aggregator = 'sum' }: FamilyDescription = FAMILIES[name];
+  return { name, help, type, aggregator };
 }
 
 /** All metrics of `/metrics`. */
@@ -24,46 +44,22 @@ export class FamilyRegistry {
     this.#metrics.push(family);
   }
 
-  /** Adds a gauge. Each scrape calls `values`. */
-  gauge<Label extends string = never>(metric: MetricOptions<Label>, values: () => MetricValues<Label>): void {
-    this.#show('gauge', metric, values);
-  }
-
-  /** Adds a counter. Each scrape calls `values` for its current count. */
-  counter<Label extends string = never>(
-    metric: MetricOptions<Label>,
-    values: () => MetricValues<Label>,
-  ): void {
-    this.#show('counter', metric, values);
-  }
-
-  #show<Label extends string>(
-    type: 'gauge' | 'counter',
-    metric: MetricOptions<Label>,
-    values: () => MetricValues<Label>,
-  ): void {
-    const { name } = metric;
-    this.addFamily({
-      aggregator: 'sum',
-      ...metric,
-      type,
-      eachSample(take) {
-        const read = values();
-        if (typeof read === 'number') take(name, read);
-        else for (const [labels, value] of read) take(seriesText(name, labels), value);
-      },
-    });
+  /** Adds a gauge, or a counter that stores no count. Each scrape calls `values`. */
+  show<Name extends FamilyName>(name: Name, values: () => MetricValues<LabelOf<Name>>): void {
+    this.addFamily(sampledFamily(headOf(name), values));
   }
 
   /** Adds a counter of events and returns it. */
-  events<Label extends string>(
-    name: string,
-    labels: LabelMeanings<Label>,
-    help: string,
-  ): EventCounter<Label> {
-    const counter = new EventCounter(name, labels, help);
+  events<Name extends FamilyName>(name: Name): EventCounter<LabelOf<Name>> {
+    const counter = new EventCounter<LabelOf<Name>>(headOf(name), 'labels' in FAMILIES[name]);
     this.addFamily(counter);
     return counter;
+  }
+
+  /** Adds a metric whose values are stored in `counts`, with one or two labels. `numbers` may add others. */
+  counted(name: FamilyName, counts: BoundedCounters, numbers: SeriesNumbers): void {
+    const { labels = {} }: FamilyDescription = FAMILIES[name];
+    this.addFamily(countedFamily(headOf(name), Object.keys(labels), counts, numbers));
   }
 
   /** Adds the metrics that are registered at the Prometheus client now. */
@@ -76,14 +72,6 @@ export class FamilyRegistry {
       };
       this.#metrics.push({ name, help, type, get });
     }
-  }
-
-  /** Describes each metric, except those of sources. */
-  describe(): readonly MetricDescription[] {
-    return this.#metrics.map((one) => {
-      const { name, type, help } = one;
-      return { name, type, help, labels: ('labels' in one ? one.labels : undefined) ?? {} };
-    });
   }
 
   /** Adds a source of families. Each read calls `families`. A family whose name exists already is left out. */
@@ -105,6 +93,50 @@ export class FamilyRegistry {
   async text(): Promise<Buffer> {
     return familiesText(await this.read());
   }
+}
+
+/** Returns a metric that stores no values itself. */
+export function sampledFamily<Label extends string>(
+  head: FamilyHead,
+  values: () => MetricValues<Label>,
+): Family {
+  return {
+    ...head,
+    eachSample(take) {
+      const read = values();
+      if (typeof read === 'number') take(head.name, read);
+      else for (const [labels, value] of read) take(seriesText(head.name, labels), value);
+    },
+  };
+}
+
+/** Returns a counter or histogram whose values are stored in `counts`. Series have up to the first two labels. */
+export function countedFamily(
+  head: FamilyHead,
+  [first = '', second]: readonly string[],
+  counts: BoundedCounters,
+  numbers: SeriesNumbers,
+): Family {
+  return {
+    ...head,
+    eachSample(take) {
+      let known = '';
+      let escaped = '';
+      counts.forEach((one, other, values) => {
+        // Series with the same first label follow each other.
+        if (one !== known) {
+          known = one;
+          escaped = escapeLabel(one);
+        }
+        let series = `{${first}="${escaped}"`;
+        if (second !== undefined) series += `,${second}="${escapeLabel(other)}"`;
+        for (const [labels, value, suffix = ''] of numbers(values)) {
+          const all = labels === '' ? `${series}}` : `${series},${labels}}`;
+          take(`${head.name}${suffix}${all}`, value);
+        }
+      });
+    },
+  };
 }
 
 /** Returns the properties of `numbers` as series. The label `label` has the name of the property. */

@@ -1,5 +1,4 @@
 import type { MetricObjectWithValues, MetricValueWithName } from '@prometheus-io/client';
-import type { LabelMeanings } from './label-meanings.js';
 import { TextBuffer } from './text-buffer.js';
 
 /** Takes a sample of `/metrics`: the name with its labels in text format, and the value. */
@@ -20,8 +19,6 @@ export interface FamilyHead {
 
 /** A metric. */
 export interface Family extends FamilyHead {
-  /** Meanings of the labels; undefined for a metric without labels, or with labels that another file describes. */
-  readonly labels?: LabelMeanings;
   /** Passes the current samples to `take`, without storing them, because a metric may have 100,000 series. */
   eachSample(take: TakeSample): void;
 }

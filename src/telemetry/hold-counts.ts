@@ -1,8 +1,7 @@
 import { BoundedCounters, type SeriesBudget } from './bounded-counters.js';
-import { countedFamily } from './counted-family.js';
 import type { EventCounter } from './event-counter.js';
+import type { FamilyName } from './families.js';
 import type { FamilyRegistry } from './family-registry.js';
-import { DOMAIN, KNOWN_DOMAIN, type LabelMeaning, RULE } from './label-meanings.js';
 
 /** Upper bounds of the buckets of `weir_hold_overshoot_hits`. Estimates are often thousands of LLM tokens. */
 const OVERSHOOT_HITS = [10, 100, 1000, 10_000, 100_000];
@@ -27,34 +26,6 @@ const HITS = [
   ['released', HITS_RELEASED],
 ] as const;
 
-const USE: LabelMeaning = {
-  meaning: 'Whether the end of the request reported its use.',
-  values: {
-    known: 'the use is known, as always for concurrency limits',
-    unknown: 'no use was reported, so `unknown` of the rule decided',
-  },
-};
-const EVENT: LabelMeaning = {
-  meaning: 'The event.',
-  values: {
-    placed: 'requests placed the holds',
-    settled: 'the holds were settled',
-    released: 'weir or an operator gave the holds back',
-  },
-};
-const TOKEN_KIND: LabelMeaning = {
-  meaning: 'The reason.',
-  values: {
-    unknown:
-      'the hold was settled before, has expired, or never existed; also an end with `pair: oldest` without a hold, ' +
-      'and an end that the store had executed before without an answer',
-    malformed: 'the entry is not a hold token of weir, or weir was too busy to decode all of a long token',
-    unverified:
-      'the store was unavailable, so weir gave up the end, and none of the processes that share its key made the ' +
-      'token, as for an invented token or one of the first edition',
-  },
-};
-
 type Values = readonly number[];
 
 /** Counts holds, by rule. */
@@ -66,70 +37,22 @@ export class HoldCounts {
   constructor(limit: SeriesBudget, registry: FamilyRegistry) {
     const counts = new BoundedCounters(limit, SLOTS);
     this.#counts = counts;
-    const meanings = { domain: DOMAIN, rule: RULE };
-    const labels = ['domain', 'rule'] as const;
-    const count = (name: string, help: string, slot: number): void => {
-      // Rules with holds show all of their counts, so that rates include the first event.
-      const numbers = (values: Values) => [['', values[slot] ?? 0] as const];
-      registry.addFamily(countedFamily({ name, help, labels, meanings, counts, numbers }));
-    };
-    count('weir_holds_placed_total', 'Holds that requests placed, by domain and rule.', PLACED);
-    registry.addFamily(
-      countedFamily({
-        name: 'weir_holds_settled_total',
-        help: 'Settled holds, by domain, rule and whether the use is known.',
-        labels,
-        meanings: { ...meanings, use: USE },
-        counts,
-        numbers: (values) => [
-          ['use="known"', values[SETTLED_KNOWN] ?? 0],
-          ['use="unknown"', values[SETTLED_UNKNOWN] ?? 0],
-        ],
-      }),
+    // Rules with holds show all of their counts, so that rates include the first event.
+    const count = (name: FamilyName, slot: number): void =>
+      registry.counted(name, counts, (values) => [['', values[slot] ?? 0]]);
+    count('weir_holds_placed_total', PLACED);
+    registry.counted('weir_holds_settled_total', counts, (values) => [
+      ['use="known"', values[SETTLED_KNOWN] ?? 0],
+      ['use="unknown"', values[SETTLED_UNKNOWN] ?? 0],
+    ]);
+    count('weir_holds_released_total', RELEASED);
+    count('weir_hold_settlements_lost_total', LOST);
+    registry.counted('weir_hold_hits_total', counts, (values) =>
+      HITS.map(([event, slot]) => [`event="${event}"`, values[slot] ?? 0]),
     );
-    count(
-      'weir_holds_released_total',
-      'Holds that weir gave back because the call was canceled or got no answer, or because an operator ' +
-        'released them, by domain and rule.',
-      RELEASED,
-    );
-    count(
-      'weir_hold_settlements_lost_total',
-      'Settlements that weir gave up because the store was unavailable, by domain and rule. Their holds expire. Ends ' +
-        'with a token that weir cannot verify count in weir_hold_tokens_unmatched_total.',
-      LOST,
-    );
-    registry.addFamily(
-      countedFamily({
-        name: 'weir_hold_hits_total',
-        help: 'Hits of the holds that were placed, settled or released, by domain, rule and event.',
-        labels,
-        meanings: { ...meanings, event: EVENT },
-        counts,
-        numbers: (values) => HITS.map(([event, slot]) => [`event="${event}"`, values[slot] ?? 0]),
-      }),
-    );
-    count(
-      'weir_hold_used_hits_total',
-      'Hits that settlements reported as used, by domain and rule.',
-      HITS_USED,
-    );
-    registry.addFamily(
-      countedFamily({
-        name: 'weir_hold_overshoot_hits',
-        type: 'histogram',
-        help: 'Hits that a request used above its hold, by domain and rule. Other settlements are not observed.',
-        labels,
-        meanings,
-        counts,
-        numbers: overshootSamples,
-      }),
-    );
-    this.#unsettled = registry.events(
-      'weir_hold_tokens_unmatched_total',
-      { domain: KNOWN_DOMAIN, kind: TOKEN_KIND },
-      'Ends of requests that settled no hold, by domain and reason. A hold token counts once for each of its holds.',
-    );
+    count('weir_hold_used_hits_total', HITS_USED);
+    registry.counted('weir_hold_overshoot_hits', counts, overshootSamples);
+    this.#unsettled = registry.events('weir_hold_tokens_unmatched_total');
   }
 
   /** Counts a hold that was placed. */

@@ -1,10 +1,7 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
-import { type AdminCounter, adminCounter } from './admin-calls.js';
 import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
-import { type CallCounters, callCounters, type GIVEN_UP_REASONS } from './call-counters.js';
-import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import {
   CountedRule,
   DECISION_SLOTS,
@@ -16,26 +13,54 @@ import {
   WOULD_BE_THROTTLED,
 } from './counted-rule.js';
 import { DurationHistogram } from './duration-histogram.js';
-import { FamilyRegistry } from './family-registry.js';
+import type { ADMIN_RESULTS, GIVEN_UP_REASONS } from './families.js';
+import { FamilyRegistry, headOf } from './family-registry.js';
 import { FailureCounter, type FailureCounts } from './history/failure-counts.js';
 import { type RateCounts, takeNewCounts } from './history/rate-counts.js';
 import { HoldCounts } from './hold-counts.js';
-import {
-  CODES,
-  DOMAIN,
-  DOMAIN_STATE,
-  KEYS,
-  KNOWN_DOMAIN,
-  REQUESTED_DOMAIN,
-  RULE,
-  SINK,
-} from './label-meanings.js';
-import { exposeDenyCache, exposeMemory } from './memory-gauges.js';
-import type { MetricsOptions } from './metrics-options.js';
 import { exposeProcess } from './process-metrics.js';
 import { ReferenceStats } from './reference/reference-stats.js';
-import { softLimitCounter } from './soft-limit-counts.js';
-import { spillCounter } from './spill-counts.js';
+
+/** Statistics of the store in memory, read at each scrape. */
+export interface MemoryStats {
+  readonly size: number;
+  readonly bytes: number;
+  readonly evictions: number;
+  readonly holdCount: number;
+  readonly refusedHolds: number;
+}
+
+/** Statistics of the deny cache in front of Redis, read at each scrape. */
+export interface DenyCacheStats {
+  /** Requests that the cache answered. */
+  readonly answers: number;
+  /** Denials in the cache. */
+  readonly entries: number;
+}
+
+export interface MetricsOptions {
+  /**
+   * Maximum number of series for rules, and also of series whose names depend on requests. Further series count as
+   * `other`.
+   */
+  readonly maxSeries: number;
+  /** Version of weir. */
+  readonly version: string;
+  /** Returns the memory of buckets, including local buckets. */
+  readonly memoryStats: () => MemoryStats;
+  /** Undefined in a process that decides no requests. */
+  readonly denyCacheStats?: () => DenyCacheStats;
+  /** NEAR_LIMIT_RATIO. This and the next option are undefined in a process that decides no requests. */
+  readonly nearLimitRatio?: number;
+  /** Whether windows count the hits of denied requests. */
+  readonly deniedHitsCount?: boolean;
+}
+
+/** Result of an operator's command. */
+export type AdminResult = keyof typeof ADMIN_RESULTS;
+
+/** Counts an operator's command. `action` is one of a few names. */
+export type AdminCounter = (action: string, result: AdminResult) => void;
 
 /**
  * Buckets of `weir_store_duration_seconds`. A local Redis answers within a millisecond; REDIS_TIMEOUT is two seconds.
@@ -78,29 +103,20 @@ export class Metrics {
   /** The same events as statistics of the reference. */
   readonly reference: ReferenceStats;
   /** Duration of calls of ShouldRateLimit. */
-  readonly requestSeconds = new DurationHistogram(
-    'weir_request_duration_seconds',
-    'Time from receiving a complete request over gRPC or `/json` to sending the answer, including errors.',
-    REQUEST_SECONDS,
-  );
-  /** Counts operators' commands on the debug port. */
-  readonly adminCalls: AdminCounter;
+  readonly requestSeconds = new DurationHistogram(headOf('weir_request_duration_seconds'), REQUEST_SECONDS);
   readonly holds: HoldCounts;
   readonly #limits: readonly SeriesBudget[];
   readonly #byRule: SeriesBudget;
   readonly #byCaller: SeriesBudget;
   readonly #decisions: BoundedCounters;
   readonly #ruleCounts: RuleCounts;
-  readonly passedOver: ReturnType<typeof softLimitCounter>;
-  readonly spilled: ReturnType<typeof spillCounter>;
+  /** Number of requests over each soft limit that passed without a mark, and with one. */
+  readonly #softLimits: BoundedCounters;
+  readonly #spilled: BoundedCounters;
   readonly #unmatched: BoundedCounters;
   readonly #unknownDomains: BoundedCounters;
-  readonly #storeSeconds = new DurationHistogram(
-    'weir_store_duration_seconds',
-    'Duration of a call to Redis.',
-    STORE_SECONDS,
-  );
-  readonly #calls: CallCounters;
+  readonly #storeSeconds = new DurationHistogram(headOf('weir_store_duration_seconds'), STORE_SECONDS);
+  readonly #calls: ReturnType<typeof callCounters>;
   readonly #failures = new FailureCounter();
   #isReloadOk = true;
   #isStoreUp = false;
@@ -112,8 +128,13 @@ export class Metrics {
     this.#byRule = new SeriesBudget(options.maxSeries);
     this.#byCaller = new SeriesBudget(options.maxSeries);
     this.#decisions = new BoundedCounters(this.#byRule, DECISION_SLOTS);
-    this.passedOver = softLimitCounter(this.#byRule, this.registry);
-    this.spilled = spillCounter(this.#byRule, this.registry);
+    this.#softLimits = new BoundedCounters(this.#byRule, 2);
+    this.registry.counted('weir_soft_limit_exceeded_total', this.#softLimits, (values) => [
+      ['marked="false"', values[0] ?? 0],
+      ['marked="true"', values[1] ?? 0],
+    ]);
+    this.#spilled = new BoundedCounters(this.#byRule, 1);
+    this.registry.counted('weir_spilled_total', this.#spilled, firstNumber);
     this.holds = new HoldCounts(this.#byRule, this.registry);
     this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
     this.#unknownDomains = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS, '');
@@ -126,11 +147,10 @@ export class Metrics {
     this.#ruleCounts = { owner: this, decisions: this.#decisions, reference: this.reference };
     exposeProcess(this.registry);
     this.#exposeCounts();
-    exposeMemory(this.registry, options.memoryStats);
-    if (options.denyCacheStats !== undefined) exposeDenyCache(this.registry, options.denyCacheStats);
+    this.#exposeMemory(options.memoryStats);
+    if (options.denyCacheStats !== undefined) this.#exposeDenyCache(options.denyCacheStats);
     this.registry.addFamily(this.#storeSeconds);
     this.#calls = callCounters(this.registry);
-    this.adminCalls = adminCounter(this.registry);
     this.#exposeStates(options.version);
     this.registry.addFamily(this.requestSeconds);
     for (const result of ['success', 'error']) this.#calls.reloads.inc({ result }, 0);
@@ -159,6 +179,19 @@ export class Metrics {
   takeNewFailures(): FailureCounts {
     return this.#failures.take();
   }
+
+  /** Counts a descriptor of a request that passed over the soft limit `rule`. `marked`: the request was marked. */
+  passedOver(domain: string, rule: string, marked: boolean): void {
+    this.#softLimits.increment(domain, rule, marked ? 1 : 0);
+  }
+
+  /** Counts a descriptor of an allowed request that did not fit into `rule`, and for which another limit paid. */
+  spilled(domain: string, rule: string): void {
+    this.#spilled.increment(domain, rule, 0);
+  }
+
+  /** Counts an operator's command on the debug port. A field, so that it can be passed on. */
+  readonly adminCalls: AdminCounter = (action, result) => this.#calls.admin.inc({ action, result });
 
   /** Counts hits of a charge beyond the `max_debt` of a rule. */
   forgiven(domain: string, rule: string, hits: number): void {
@@ -228,38 +261,20 @@ export class Metrics {
 
   /** Exposes the states of domains. Each scrape calls `states`. */
   exposeDomainStates(states: () => readonly { readonly domain: string; readonly state: string }[]): void {
-    this.registry.gauge(
-      {
-        name: 'weir_domain_state',
-        help:
-          '1 for the current state of a domain: ok (in sync), kept (invalid, previous version in effect), ' +
-          'absent (invalid, not in effect).',
-        labels: { domain: KNOWN_DOMAIN, state: DOMAIN_STATE },
-      },
-      () => states().map(({ domain, state }) => [{ domain, state }, 1]),
+    this.registry.show('weir_domain_state', () =>
+      states().map(({ domain, state }) => [{ domain, state }, 1]),
     );
   }
 
   /** Exposes the number of lines that `output` dropped. */
   exposeLogOutput(output: { readonly dropped: number }): void {
-    this.registry.counter(
-      {
-        name: 'weir_log_lines_dropped_total',
-        help: 'Log lines dropped because the log output was too slow or failed.',
-      },
-      () => output.dropped,
-    );
+    this.registry.show('weir_log_lines_dropped_total', () => output.dropped);
   }
 
   /** Exposes the number of metrics that each sink dropped. Each scrape calls `exposeSinks`. */
   exposeSinks(exposeSinks: () => readonly { readonly name: string; readonly dropped: number }[]): void {
-    this.registry.counter(
-      {
-        name: 'weir_stats_dropped_total',
-        help: 'Metrics that could not be sent, by sink.',
-        labels: { sink: SINK },
-      },
-      () => exposeSinks().map(({ name, dropped }) => [{ sink: name }, dropped]),
+    this.registry.show('weir_stats_dropped_total', () =>
+      exposeSinks().map(({ name, dropped }) => [{ sink: name }, dropped]),
     );
   }
 
@@ -274,94 +289,60 @@ export class Metrics {
   }
 
   #exposeStates(version: string): void {
-    this.registry.gauge(
-      {
-        name: 'weir_config_last_reload_successful',
-        help:
-          '1 if the current policies are in effect, 0 if a policy is invalid and its previous version is in ' +
-          'effect.',
-        aggregator: 'min',
-      },
-      () => Number(this.#isReloadOk),
-    );
-    this.registry.gauge(
-      {
-        name: 'weir_store_up',
-        help: '1 if the store is available, 0 while Redis is unavailable.',
-        aggregator: 'min',
-      },
-      () => Number(this.#isStoreUp),
-    );
-    this.registry.gauge(
-      {
-        name: 'weir_info',
-        help: 'Versions of weir and its policies. The value is always 1.',
-        aggregator: 'first',
-        labels: {
-          version: { meaning: "weir's version." },
-          policy: { meaning: 'A short hash of the policies in effect, or `none`.' },
-        },
-      },
-      () => (this.#policyVersion === undefined ? [] : [[{ version, policy: this.#policyVersion }, 1]]),
+    this.registry.show('weir_config_last_reload_successful', () => Number(this.#isReloadOk));
+    this.registry.show('weir_store_up', () => Number(this.#isStoreUp));
+    this.registry.show('weir_info', () =>
+      this.#policyVersion === undefined ? [] : [[{ version, policy: this.#policyVersion }, 1]],
     );
   }
 
-  /** Exposes the series that are stored in {@link BoundedCounters}. */
   #exposeCounts(): void {
-    const decisions = this.#decisions;
-    const byRule = { domain: DOMAIN, rule: RULE };
-    const add = (options: CountedFamilyOptions): void => this.registry.addFamily(countedFamily(options));
-    add({
-      name: 'weir_decisions_total',
-      help: 'Decided descriptors, by domain, rule and code.',
-      labels: ['domain', 'rule'],
-      meanings: { ...byRule, code: { meaning: "The descriptor's code.", values: CODES } },
-      counts: decisions,
-      numbers: (values) => [
-        ['code="OK"', values[OK] ?? 0],
-        ['code="OVER_LIMIT"', values[OVER_LIMIT] ?? 0],
-      ],
-    });
-    add({
-      name: 'weir_would_be_throttled_total',
-      help:
-        'Descriptors that exceeded their limit but were allowed because of monitoring, a grace period, ' +
-        'shadow mode, quota mode or enforce_percent.',
-      labels: ['domain', 'rule'],
-      meanings: byRule,
-      counts: decisions,
-      numbers: (values) => [['', values[WOULD_BE_THROTTLED] ?? 0]],
-    });
-    add({
-      name: 'weir_debt_forgiven_total',
-      help: 'Hits that weir forgave because the debt would have exceeded max_debt, by domain and rule.',
-      labels: ['domain', 'rule'],
-      meanings: byRule,
-      counts: decisions,
-      numbers: (values) => ((values[FORGIVEN] ?? 0) > 0 ? [['', values[FORGIVEN] as number]] : []),
-    });
-    add({
-      name: 'weir_unmatched_total',
-      help: 'Descriptors that matched no rule, by domain and entry keys.',
-      labels: ['domain', 'keys'],
-      meanings: { domain: DOMAIN, keys: KEYS },
-      counts: this.#unmatched,
-      numbers: (values) => [['', values[0] ?? 0]],
-    });
-    add({
-      name: 'weir_unknown_domain_total',
-      help: 'Requests with an unknown domain, by domain.',
-      labels: ['domain'],
-      meanings: { domain: REQUESTED_DOMAIN },
-      counts: this.#unknownDomains,
-      numbers: (values) => [['', values[0] ?? 0]],
-    });
-    this.registry.counter(
-      {
-        name: 'weir_metrics_series_refused_total',
-        help: 'Events counted as `other` because METRICS_MAX_SERIES was reached.',
-      },
-      () => this.#limits.reduce((sum, { refused }) => sum + refused, 0),
+    const { registry } = this;
+    registry.counted('weir_decisions_total', this.#decisions, (values) => [
+      ['code="OK"', values[OK] ?? 0],
+      ['code="OVER_LIMIT"', values[OVER_LIMIT] ?? 0],
+    ]);
+    registry.counted('weir_would_be_throttled_total', this.#decisions, (values) => [
+      ['', values[WOULD_BE_THROTTLED] ?? 0],
+    ]);
+    registry.counted('weir_debt_forgiven_total', this.#decisions, (values) =>
+      (values[FORGIVEN] ?? 0) > 0 ? [['', values[FORGIVEN] as number]] : [],
+    );
+    registry.counted('weir_unmatched_total', this.#unmatched, firstNumber);
+    registry.counted('weir_unknown_domain_total', this.#unknownDomains, firstNumber);
+    registry.show('weir_metrics_series_refused_total', () =>
+      this.#limits.reduce((sum, { refused }) => sum + refused, 0),
     );
   }
+
+  #exposeMemory(stats: () => MemoryStats): void {
+    this.registry.show('weir_memory_buckets', () => stats().size);
+    this.registry.show('weir_memory_bucket_bytes', () => stats().bytes);
+    this.registry.show('weir_memory_evictions_total', () => stats().evictions);
+    this.registry.show('weir_memory_holds', () => stats().holdCount);
+    this.registry.show('weir_memory_holds_refused_total', () => stats().refusedHolds);
+  }
+
+  #exposeDenyCache(stats: () => DenyCacheStats): void {
+    this.registry.show('weir_deny_cache_answers_total', () => stats().answers);
+    this.registry.show('weir_deny_cache_entries', () => stats().entries);
+  }
+}
+
+/** Returns the only number of a series. */
+function firstNumber([value = 0]: readonly number[]): readonly (readonly [string, number])[] {
+  return [['', value]];
+}
+
+function callCounters(registry: FamilyRegistry) {
+  return {
+    storeErrors: registry.events('weir_store_errors_total'),
+    redisFaults: registry.events('weir_redis_faults_total'),
+    storeFailureAnswers: registry.events('weir_store_failure_answers_total'),
+    requestsGivenUp: registry.events('weir_requests_given_up_total'),
+    brokenInvariants: registry.events('weir_broken_invariants_total'),
+    refused: registry.events('weir_refused_total'),
+    reloads: registry.events('weir_config_reloads_total'),
+    admin: registry.events('weir_admin_total'),
+  };
 }

@@ -1,7 +1,7 @@
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import type { AdminCounter, AdminResult } from '../../telemetry/admin-calls.js';
 import type { Logger } from '../../telemetry/logger.js';
+import type { AdminCounter, AdminResult } from '../../telemetry/metrics.js';
 import type { AdminCaller } from '../admin-access.js';
 import type { AdminAnswer } from '../admin-endpoint.js';
 import { auditChange } from './audit.js';

@@ -1,7 +1,6 @@
 import { redactSecrets, type SecretKeyLookup } from '../../admin/top/redact-secrets.js';
 import { seriesText } from '../../telemetry/family.js';
-import type { FamilyRegistry } from '../../telemetry/family-registry.js';
-import { KNOWN_DOMAIN } from '../../telemetry/label-meanings.js';
+import { type FamilyRegistry, headOf } from '../../telemetry/family-registry.js';
 import type { TopBuckets, TopRow } from '../../telemetry/top/top-buckets.js';
 
 const NAME = 'weir_bucket_used_ratio';
@@ -46,22 +45,7 @@ export function exposeUsedRatio(
   most: number,
 ): void {
   registry.addFamily({
-    name: NAME,
-    help:
-      'Fraction of the limit used at the last request, for the BUCKET_USED_RATIO_TOP buckets with the ' +
-      'most requests in the last minute. From 0 to 1, or above 1 if denied hits are counted.',
-    type: 'gauge',
-    aggregator: 'max',
-    labels: {
-      domain: KNOWN_DOMAIN,
-      rule: {
-        meaning: 'The path of the rule, as `weir explain` shows it; `override` for a limit in the request.',
-      },
-      bucket: {
-        meaning:
-          'The entries of the bucket, as `key=value`; secrets are redacted, and long values are shortened.',
-      },
-    },
+    ...headOf(NAME),
     eachSample(take) {
       if (top === undefined || most === 0) return;
       for (const [series, ratio] of usedRatios(top, secretKeys, most)) take(series, ratio);

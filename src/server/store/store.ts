@@ -8,7 +8,7 @@ import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
 import type { Logger } from '../../telemetry/logger.js';
-import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
+import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';

@@ -1,5 +1,5 @@
+import type { LabelMeanings } from '../families.js';
 import { GoRegExp } from '../go-regexp.js';
-import type { LabelMeanings } from '../label-meanings.js';
 import { DEFAULT_BUCKETS, DEFAULT_SUMMARY, type Mapping, type MappingRule } from './mapping.js';
 
 const RULE_STATS = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 'shadow_mode'];

@@ -2,11 +2,14 @@ import { expect, test } from '@jest/globals';
 import { DurationHistogram } from '../../../src/telemetry/duration-histogram.js';
 import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
 
+const histogram = (name: string, help: string, bounds: readonly number[]) =>
+  new DurationHistogram({ name, help, type: 'histogram', aggregator: 'sum' }, bounds);
+
 test('counts a value in the first bucket that contains it, and shows cumulative counts', async () => {
-  const histogram = new DurationHistogram('h', 'help', [0.1, 1]);
-  for (const seconds of [0.05, 0.1, 0.5, 3]) histogram.observe(seconds);
+  const seconds = histogram('h', 'help', [0.1, 1]);
+  for (const value of [0.05, 0.1, 0.5, 3]) seconds.observe(value);
   const registry = new FamilyRegistry();
-  registry.addFamily(histogram);
+  registry.addFamily(seconds);
   expect(String(await registry.text())).toBe(
     [
       '# HELP h help',
@@ -23,11 +26,8 @@ test('counts a value in the first bucket that contains it, and shows cumulative 
 
 test('omits a family with an existing name', async () => {
   const registry = new FamilyRegistry();
-  registry.addFamily(new DurationHistogram('h', 'first', [1]));
-  registry.addSource(() => [
-    new DurationHistogram('h', 'second', [1]),
-    new DurationHistogram('i', 'third', [1]),
-  ]);
+  registry.addFamily(histogram('h', 'first', [1]));
+  registry.addSource(() => [histogram('h', 'second', [1]), histogram('i', 'third', [1])]);
   const text = String(await registry.text());
   expect(text).toContain('# HELP h first');
   expect(text).not.toContain('second');

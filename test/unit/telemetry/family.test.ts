@@ -2,10 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import fc from 'fast-check';
 import { BoundedCounters, SeriesBudget } from '../../../src/telemetry/bounded-counters.js';
-import { countedFamily } from '../../../src/telemetry/counted-family.js';
 import { EventCounter } from '../../../src/telemetry/event-counter.js';
 import { type Family, familiesText } from '../../../src/telemetry/family.js';
-import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
+import { countedFamily, FamilyRegistry, sampledFamily } from '../../../src/telemetry/family-registry.js';
 import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';
 
@@ -62,19 +61,19 @@ describe('the text of metrics', () => {
         const theirs = new Registry();
         const ours = new FamilyRegistry();
         const text = `h${help}`;
-        const labels = { one: { meaning: 'm' } };
         const counter = new Counter({ name: 'c', help: text, labelNames: ['one'], registers: [theirs] });
-        const counted = new EventCounter('c', labels, text);
+        const counted = new EventCounter<'one'>({ name: 'c', help: text }, true);
         ours.addFamily(counted);
         new Counter({ name: 'none', help: text, registers: [theirs] });
-        ours.addFamily(new EventCounter('none', {}, text));
+        ours.addFamily(new EventCounter({ name: 'none', help: text }, false));
         const gauge = new Gauge({ name: 'g', help: text, labelNames: ['one'], registers: [theirs] });
         const last = new Map(events);
-        ours.gauge({ name: 'g', help: text, labels }, () =>
-          [...last].map(([one, value]) => [{ one }, value]),
+        const own = { help: text, type: 'gauge', aggregator: 'sum' };
+        ours.addFamily(
+          sampledFamily({ name: 'g', ...own }, () => [...last].map(([one, value]) => [{ one }, value])),
         );
         new Gauge({ name: 'a', help: text, registers: [theirs] }).set(alone);
-        ours.gauge({ name: 'a', help: text }, () => alone);
+        ours.addFamily(sampledFamily({ name: 'a', ...own }, () => alone));
         for (const [one, value] of events) {
           counter.inc({ one }, value);
           counted.inc({ one }, value);
@@ -108,14 +107,10 @@ describe('the text of metrics', () => {
           const values = counts.series(one, other);
           values[0] = (values[0] as number) + more;
         }
-        const family = countedFamily({
-          name: 'c',
-          help: 'h',
-          labels: ['one', 'other'],
-          meanings: {},
-          counts,
-          numbers: (values) => [['code="x"', values[0] ?? 0]],
-        });
+        const head = { name: 'c', help: 'h', type: 'counter', aggregator: 'sum' };
+        const family = countedFamily(head, ['one', 'other', 'code'], counts, (values) => [
+          ['code="x"', values[0] ?? 0],
+        ]);
         const lines = (text: string): string[] => text.split('\n').sort();
         expect(lines(String(familiesText([family])))).toEqual(lines(await theirs.metrics()));
       }),

@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { loadPolicies, type PreviousPolicies } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { exposePlans } from '../../../../src/server/metrics/plan-metrics.js';
+import { exposePlans } from '../../../../src/server/metrics/server-metrics.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
 import { entries } from '../../../support/policy/policies.js';
 import { TempDir } from '../../../support/process/temp-dir.js';

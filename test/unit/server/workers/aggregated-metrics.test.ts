@@ -1,15 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { AggregatedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
 import { type Family, familiesText } from '../../../../src/telemetry/family.js';
-import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
+import { FamilyRegistry, sampledFamily } from '../../../../src/telemetry/family-registry.js';
 
 function metricsOf(decisions: number, buckets: number): Promise<readonly Family[]> {
   const registry = new FamilyRegistry();
-  registry.counter({ name: 'decisions', help: 'h', labels: { code: { meaning: 'c' } } }, () => [
-    [{ code: 'OK' }, decisions],
-  ]);
-  const gauge = (name: string, aggregator?: string): void =>
-    registry.gauge({ name, help: 'h', ...(aggregator !== undefined && { aggregator }) }, () => buckets);
+  const counter = { name: 'decisions', help: 'h', type: 'counter', aggregator: 'sum' };
+  registry.addFamily(sampledFamily(counter, () => [[{ code: 'OK' }, decisions]]));
+  const gauge = (name: string, aggregator = 'sum'): void =>
+    registry.addFamily(sampledFamily({ name, help: 'h', type: 'gauge', aggregator }, () => buckets));
   gauge('buckets');
   gauge('least', 'min');
   gauge('most', 'max');
