@@ -4,34 +4,41 @@ import {
   parseLogin,
   type RedisLogin,
 } from '../storage/redis/connection/login.js';
-import { FileChanges } from './file-changes.js';
+import { FollowedFiles } from './followed-files.js';
 
 /** Maximum size of the file, in bytes. */
 export const MAX_LOGIN_FILE_BYTES = 64 * 1024;
 
 /** A login in a file. It is read for each connection, and when the file changes. */
 export class LoginFile implements LoginSource {
-  readonly #variable: string;
-  readonly #file: string;
-  readonly #changes: FileChanges;
+  readonly #file: FollowedFiles<RedisLogin>;
   readonly #listeners = new Set<LoginListeners>();
-  #login: RedisLogin;
 
-  /**
-   * Reads the file. `variable` is the setting that names it, such as REDIS_AUTH_FILE. Throws an Error with both if the
-   * file cannot be read.
-   */
-  constructor(variable: string, file: string) {
-    this.#variable = variable;
-    this.#file = file;
-    this.#changes = new FileChanges([{ variable, path: file, maxBytes: MAX_LOGIN_FILE_BYTES }]);
-    this.#login = readLogin(this.#changes.readNow());
-    this.#changes.follow((read) => this.#onFilesRead(read));
+  /** Reads the file that a setting such as REDIS_AUTH_FILE names. Throws StartError if it cannot be read. */
+  constructor(variable: string, path: string) {
+    this.#file = new FollowedFiles(
+      [{ variable, path, maxBytes: MAX_LOGIN_FILE_BYTES }],
+      ([text = ''], previous) => {
+        const login = parseLogin(text.replace(/\r?\n$/, ''));
+        // Programs that write the file in place truncate it first.
+        if (login.password === undefined && previous?.password !== undefined)
+          throw new Error(`${variable}: ${path} is empty; write the password into the file`);
+        return login;
+      },
+    );
+    this.#file.follow({
+      read: (login, { username, password }) => {
+        this.#first()?.failed(undefined);
+        if (login.username === username && login.password === password) return;
+        for (const { renewed } of this.#listeners) renewed(login);
+      },
+      failed: (sentence) => this.#first()?.failed(`${sentence}; the previous login stays in use`),
+    });
   }
 
   async login(): Promise<RedisLogin> {
-    await this.#changes.refresh();
-    return this.#login;
+    await this.#file.refresh();
+    return this.#file.content;
   }
 
   follow(listeners: LoginListeners): () => void {
@@ -40,30 +47,11 @@ export class LoginFile implements LoginSource {
   }
 
   close(): void {
-    this.#changes.close();
+    this.#file.close();
   }
 
-  /** Reports a changed login. If the file cannot be read, the previous login stays in use. */
-  #onFilesRead(contents: readonly Buffer[] | Error): void {
-    const { username, password } = this.#login;
+  #first(): LoginListeners | undefined {
     const [first] = this.#listeners;
-    const read = contents instanceof Error ? contents : readLogin(contents);
-    // Programs that write the file in place truncate it first.
-    const isEmpty = !(read instanceof Error) && read.password === undefined && password !== undefined;
-    if (read instanceof Error || isEmpty) {
-      const why = isEmpty
-        ? `${this.#variable}: ${this.#file} is empty; write the password into the file`
-        : (read as Error).message;
-      first?.failed(`${why}; the previous login stays in use`);
-      return;
-    }
-    first?.failed(undefined);
-    if (read.username === username && read.password === password) return;
-    this.#login = read;
-    for (const { renewed } of this.#listeners) renewed(read);
+    return first;
   }
-}
-
-function readLogin([bytes]: readonly Buffer[]): RedisLogin {
-  return parseLogin(String(bytes).replace(/\r?\n$/, ''));
 }

@@ -1,21 +1,22 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   secureContextOptions,
   type TlsMaterial,
   TlsMaterialError,
-  type TlsOptions,
   type TlsSource,
 } from '../h2/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
-import { FileChanges } from './file-changes.js';
-import type { NamedFile } from './named-file.js';
+import { FollowedFiles } from './followed-files.js';
 import type { Settings } from './settings/settings-table.js';
 import { StartError } from './start-error.js';
 
-/** A port that can use TLS, with the names of its settings. */
+type Part = keyof TlsMaterial;
+
+/** A port that can use TLS. */
 interface TlsPort {
-  readonly variables: Readonly<Record<keyof TlsMaterial, string>>;
-  readonly remedies: Readonly<Record<keyof TlsMaterial, string>>;
   readonly name: string;
+  /** The settings that name its files. */
+  readonly variables: Readonly<Record<Part, string>>;
 }
 
 const VARIABLES = {
@@ -23,34 +24,16 @@ const VARIABLES = {
   key: 'GRPC_SERVER_TLS_KEY',
   clientCa: 'GRPC_CLIENT_TLS_CACERT',
 } as const;
-const GRPC: TlsPort = {
-  variables: VARIABLES,
-  remedies: {
-    cert: "specify a PEM file with the gRPC port's certificate",
-    key:
-      'specify a PEM file with the private key of the certificate in GRPC_SERVER_TLS_CERT; the key must ' +
-      'not have a passphrase',
-    clientCa: 'specify a PEM file with the CA certificates that issued the client certificates',
-  },
-  name: 'gRPC',
-};
+const GRPC: TlsPort = { name: 'gRPC', variables: VARIABLES };
 const DEBUG: TlsPort = {
-  variables: { cert: 'DEBUG_SERVER_TLS_CERT', key: 'DEBUG_SERVER_TLS_KEY', clientCa: '' },
-  remedies: {
-    cert: "specify a PEM file with the debug port's certificate",
-    key:
-      'specify a PEM file with the private key of the certificate in DEBUG_SERVER_TLS_CERT; the key must ' +
-      'not have a passphrase',
-    clientCa: '',
-  },
   name: 'debug',
+  variables: { cert: 'DEBUG_SERVER_TLS_CERT', key: 'DEBUG_SERVER_TLS_KEY', clientCa: '' },
 };
 /**
  * Maximum number of bytes of a file. A changed file is parsed on the event loop, which takes about 0.4 ms per KiB of CA
  * certificates.
  */
 export const MAX_TLS_FILE_BYTES = 256 * 1024;
-type Part = keyof typeof VARIABLES;
 type Paths = Readonly<Record<Part, string>>;
 
 /** The certificates of a port, reloaded when their files change. */
@@ -86,15 +69,55 @@ export function openDebugTlsFiles(settings: Settings, log: Logger): TlsFiles | u
 }
 
 function followedFiles(port: TlsPort, paths: Paths, clientSan: string | undefined, log: Logger): TlsFiles {
-  const changes = new FileChanges(namedFiles(port, paths));
-  let read: ReadResult;
+  const parts = (['cert', 'key', 'clientCa'] as const).filter((part) => paths[part] !== '');
+  const named = parts.map((part) => ({
+    variable: port.variables[part],
+    path: paths[part],
+    maxBytes: MAX_TLS_FILE_BYTES,
+  }));
+  const files = new FollowedFiles(named, (texts) =>
+    checked(port, paths, { cert: '', key: '', clientCa: undefined, ...partTexts(parts, texts) }),
+  );
+  return {
+    options: { material: files.content, clientSan },
+    follow(setTls) {
+      files.follow({
+        read(material, previous) {
+          if (isDeepStrictEqual(material, previous)) return;
+          setTls(material);
+          log.info(
+            { files: named.map(({ path }) => path) },
+            `new certificates are in effect for new ${port.name} connections`,
+          );
+        },
+        failed: (sentence) => log.error(`${sentence}; the previous certificates stay in effect`),
+      });
+    },
+    close: () => files.close(),
+  };
+}
+
+function partTexts(parts: readonly Part[], texts: readonly string[]): Partial<TlsMaterial> {
+  return Object.fromEntries(parts.map((part, at) => [part, texts[at]]));
+}
+
+/** Returns valid material. Otherwise, throws an Error that names the variable, the file, the problem and the remedy. */
+function checked({ name, variables }: TlsPort, paths: Paths, material: TlsMaterial): TlsMaterial {
   try {
-    read = readMaterial(port, paths, changes.readNow());
+    secureContextOptions(material);
+    return material;
   } catch (error) {
-    throw new StartError([(error as Error).message]);
+    if (!(error instanceof TlsMaterialError)) throw error;
+    const { part, message } = error;
+    const remedy = {
+      cert: `specify a PEM file with the ${name} port's certificate`,
+      key:
+        `specify a PEM file with the private key of the certificate in ${variables.cert}; the key must not ` +
+        'have a passphrase',
+      clientCa: 'specify a PEM file with the CA certificates that issued the client certificates',
+    }[part];
+    throw new Error(`${variables[part]}: ${paths[part]}: ${message}; ${remedy}`);
   }
-  if (!read.ok) throw new StartError([[read.error, read.remedy].filter(Boolean).join('; ')]);
-  return new FollowedFiles(port, paths, { material: read.material, clientSan }, changes, log);
 }
 
 function findContradictions(useTls: boolean, paths: Paths, clientSan: string): readonly string[] {
@@ -122,96 +145,4 @@ function findContradictions(useTls: boolean, paths: Paths, clientSan: string): r
   if (clientSan !== '')
     lines.push('GRPC_CLIENT_TLS_SAN needs TLS; set GRPC_SERVER_USE_TLS=true, or unset GRPC_CLIENT_TLS_SAN');
   return lines;
-}
-
-type ReadResult =
-  | { readonly ok: true; readonly material: TlsMaterial }
-  | {
-      readonly ok: false;
-      readonly error: string;
-      /** Remedy for an error that ends a start; undefined if `error` contains it. */
-      readonly remedy?: string;
-    };
-
-/** Returns the parts that are set, in the order in which their files are read. */
-function partsOf(paths: Paths): readonly Part[] {
-  return (['cert', 'key', 'clientCa'] as const).filter((part) => paths[part] !== '');
-}
-
-function namedFiles({ variables }: TlsPort, paths: Paths): readonly NamedFile[] {
-  return partsOf(paths).map((part) => ({
-    variable: variables[part],
-    path: paths[part],
-    maxBytes: MAX_TLS_FILE_BYTES,
-  }));
-}
-
-/** Checks the content of the files. `error` names the variable, the file and the problem. */
-function readMaterial({ variables, remedies }: TlsPort, paths: Paths, read: readonly Buffer[]): ReadResult {
-  const texts: Partial<Record<Part, string>> = {};
-  for (const [at, part] of partsOf(paths).entries()) texts[part] = String(read[at]);
-  const material = { cert: texts.cert ?? '', key: texts.key ?? '', clientCa: texts.clientCa };
-  try {
-    secureContextOptions(material);
-    return { ok: true, material };
-  } catch (error) {
-    if (!(error instanceof TlsMaterialError)) throw error;
-    const { part, message } = error;
-    return { ok: false, error: `${variables[part]}: ${paths[part]}: ${message}`, remedy: remedies[part] };
-  }
-}
-
-class FollowedFiles implements TlsFiles {
-  readonly options: TlsOptions;
-  readonly #port: TlsPort;
-  readonly #paths: Paths;
-  readonly #files: readonly string[];
-  readonly #log: Logger;
-  readonly #changes: FileChanges;
-  #inForce: TlsMaterial;
-  /** Error of the latest read, or '' if it succeeded. */
-  #failure = '';
-
-  constructor(port: TlsPort, paths: Paths, options: TlsOptions, changes: FileChanges, log: Logger) {
-    this.#port = port;
-    this.#paths = paths;
-    this.options = options;
-    this.#log = log;
-    this.#inForce = options.material;
-    this.#files = Object.values(paths).filter((path) => path !== '');
-    this.#changes = changes;
-  }
-
-  follow(setTls: (material: TlsMaterial) => void): void {
-    this.#changes.follow((contents) => this.#reload(contents, setTls));
-  }
-
-  close(): void {
-    this.#changes.close();
-  }
-
-  #reload(contents: readonly Buffer[] | Error, setTls: (material: TlsMaterial) => void): void {
-    const read: ReadResult =
-      contents instanceof Error
-        ? { ok: false, error: contents.message }
-        : readMaterial(this.#port, this.#paths, contents);
-    if (!read.ok) {
-      // The same error is logged once, even if each read repeats it.
-      if (read.error !== this.#failure) {
-        this.#log.error(`${read.error}; the previous certificates stay in effect`);
-      }
-      this.#failure = read.error;
-      return;
-    }
-    const { material } = read;
-    const { cert, key, clientCa } = this.#inForce;
-    this.#failure = '';
-    if (material.cert === cert && material.key === key && material.clientCa === clientCa) return;
-    setTls(material);
-    this.#inForce = material;
-    this.#log.info(
-      { files: this.#files },
-      `new certificates are in effect for new ${this.#port.name} connections`,
-    );
-  }
 }

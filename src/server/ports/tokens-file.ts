@@ -7,17 +7,16 @@ import {
 } from '../../admin/admin-tokens.js';
 import { isLoopbackHost } from '../../http/cross-site.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { FileChanges } from '../file-changes.js';
+import { FollowedFiles } from '../followed-files.js';
 import type { Settings } from '../settings/settings-table.js';
-import { StartError } from '../start-error.js';
 
 const VARIABLE = 'ADMIN_TOKENS_FILE';
 /** Mode bit of files that every user of the machine may write. */
 const WORLD_WRITABLE = 0o002;
 
 /**
- * Opens ADMIN_TOKENS_FILE, or returns undefined if it is unset. Throws {@link StartError} if the file cannot be read or
- * is invalid.
+ * Opens ADMIN_TOKENS_FILE, or returns undefined if it is unset. Throws StartError if the file cannot be read or is
+ * invalid.
  */
 export function openTokensFile(settings: Settings, log: Logger): TokensFile | undefined {
   const { adminTokensFile, debugHost, debugServerTlsCert } = settings;
@@ -34,72 +33,50 @@ export function openTokensFile(settings: Settings, log: Logger): TokensFile | un
 
 /** Tokens in a file, reloaded when it changes. If the file becomes invalid, the previous tokens stay in effect. */
 export class TokensFile {
-  readonly #file: string;
+  readonly #path: string;
   readonly #log: Logger;
-  readonly #changes: FileChanges;
-  #tokens: readonly AdminToken[];
-  /**
-   * Error of the latest read, or '' if it succeeded; and whether the log has warned that every user may write the file.
-   */
-  #failure = '';
+  readonly #file: FollowedFiles<readonly AdminToken[]>;
+  /** Whether the log has warned that every user may write the file. */
   #warnedWritable = false;
 
-  /** Reads the file. Throws {@link StartError}. */
-  constructor(file: string, log: Logger) {
-    this.#file = file;
+  /** Reads the file. Throws StartError. */
+  constructor(path: string, log: Logger) {
+    this.#path = path;
     this.#log = log;
-    this.#changes = new FileChanges([{ variable: VARIABLE, path: file, maxBytes: MAX_TOKENS_BYTES }]);
-    const read = this.#readNow();
-    if (typeof read === 'string') throw new StartError([read]);
-    this.#tokens = read;
-    this.#changes.follow((read) =>
-      this.#onFilesRead(read instanceof Error ? read.message : this.#parse(read)),
+    this.#file = new FollowedFiles(
+      [{ variable: VARIABLE, path, maxBytes: MAX_TOKENS_BYTES }],
+      ([text = '']) => {
+        const tokens = readAdminTokens(text);
+        if (typeof tokens === 'string') throw new Error(`${VARIABLE}: ${path}${tokens}`);
+        return tokens;
+      },
     );
     this.#warnOfMode();
+    this.#file.follow({
+      read: (tokens, previous) => {
+        this.#warnOfMode();
+        if (fingerprint(tokens) === fingerprint(previous)) return;
+        log.info({ file: path, tokens: tokens.map(({ name }) => name) }, 'new tokens are in effect');
+      },
+      failed: (sentence) => log.error(`${sentence}; the previous tokens stay in effect`),
+    });
   }
 
   /** Returns the token that was sent, or undefined if it is unknown. */
   find(sent: string): AdminToken | undefined {
-    return findAdminToken(this.#tokens, sent);
+    return findAdminToken(this.#file.content, sent);
   }
 
   close(): void {
-    this.#changes.close();
-  }
-
-  #onFilesRead(read: readonly AdminToken[] | string): void {
-    if (typeof read === 'string') {
-      // The same error is logged once, even if each read repeats it.
-      if (read !== this.#failure) this.#log.error(`${read}; the previous tokens stay in effect`);
-      this.#failure = read;
-      return;
-    }
-    this.#failure = '';
-    this.#warnOfMode();
-    if (fingerprint(read) === fingerprint(this.#tokens)) return;
-    this.#tokens = read;
-    this.#log.info({ file: this.#file, tokens: read.map(({ name }) => name) }, 'new tokens are in effect');
-  }
-
-  #readNow(): readonly AdminToken[] | string {
-    try {
-      return this.#parse(this.#changes.readNow());
-    } catch (error) {
-      return (error as Error).message;
-    }
-  }
-
-  #parse([bytes]: readonly Buffer[]): readonly AdminToken[] | string {
-    const read = readAdminTokens(String(bytes));
-    return typeof read === 'string' ? `${VARIABLE}: ${this.#file}${read}` : read;
+    this.#file.close();
   }
 
   #warnOfMode(): void {
-    const stat = statSync(this.#file, { throwIfNoEntry: false });
+    const stat = statSync(this.#path, { throwIfNoEntry: false });
     const isWritable = stat !== undefined && (stat.mode & WORLD_WRITABLE) !== 0;
     if (isWritable && !this.#warnedWritable) {
       this.#log.warn(
-        `${VARIABLE}: every user on this machine can write to ${this.#file} and add a token; remove ` +
+        `${VARIABLE}: every user on this machine can write to ${this.#path} and add a token; remove ` +
           'this permission (chmod o-w)',
       );
     }

@@ -57,12 +57,7 @@ function addressOf(instance: RedisInstance): RedisAddress {
 
 /** Returns the source of a login that may change, or undefined if the login is fixed. Throws {@link StartError}. */
 function loginSource({ prefix, authFile }: RedisInstance): LoginSource | undefined {
-  if (authFile === '') return undefined;
-  try {
-    return new LoginFile(`${prefix}_AUTH_FILE`, authFile);
-  } catch (error) {
-    throw new StartError([(error as Error).message]);
-  }
+  return authFile === '' ? undefined : new LoginFile(`${prefix}_AUTH_FILE`, authFile);
 }
 
 /**
