@@ -19,8 +19,7 @@ import { DerivedEntries } from './derived-entries.js';
 import type { FieldReader, Located } from './field-reader.js';
 import { readMapping } from './field-values.js';
 import { HoldRules } from './hold-rules.js';
-import { type ReadPlanTable, readPlanTable } from './plans/read-plan-table.js';
-import type { PlansReader } from './plans/read-plans.js';
+import { readPlanTable } from './plans/read-plan-table.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { declaredSecrets, type TableFiles } from './read-derive.js';
 import { readMatcher, warnOfLiteral, warnOfMethod } from './read-matcher.js';
@@ -94,7 +93,16 @@ export function readDomain(
   const { steps } = settings.derived;
   const domain = sources[0]?.domain ?? '';
   const root = new TreeReader(settings, secretKeys, holdEntry).read(sources);
-  const plans = settings.plans && readPlans(settings.plans, files, secretKeys, options, context.lastPlans);
+  const { badRowsAreErrors = false, rows } = options;
+  const plans =
+    settings.plans &&
+    readPlanTable(settings.plans, {
+      files,
+      secretKeys,
+      previous: context.lastPlans,
+      badRowsAreErrors,
+      isServer: rows !== undefined,
+    });
   const tableFiles = [...settings.derived.tableFiles, ...(plans?.file === undefined ? [] : [plans.file])];
   for (const source of sources) source.root.problems.sort();
   const keptFile = plans?.isKept === true ? plans.file : undefined;
@@ -111,22 +119,6 @@ export function readDomain(
     root,
   };
   return { spec: bad ? undefined : spec, tableFiles, keptFile: keptFile?.file };
-}
-
-function readPlans(
-  plans: PlansReader,
-  files: TableFiles,
-  secretKeys: ReadonlySet<string>,
-  { badRowsAreErrors = false, rows }: LoadOptions,
-  lastPlans: PlanTable | undefined,
-): ReadPlanTable {
-  plans.refuseSecret(secretKeys);
-  plans.checkNames();
-  const previous = plans.file === undefined ? undefined : lastPlans;
-  const isServer = rows !== undefined;
-  const read = readPlanTable(plans, { files, previous, badRowsAreErrors, isServer, nowMillis: Date.now() });
-  if (read.table?.hasBlocked === true) plans.warnOfBlocked();
-  return read;
 }
 
 /** Settings that apply to a node and its child nodes unless they set their own. */
@@ -263,21 +255,22 @@ class TreeReader {
     const phase = phaseOf(values.phase) ?? above.phase;
     const { enforce_percent: enforcePercent = above.enforcePercent } = values;
     const { on_unmatched: onUnmatched = above.onUnmatched } = values;
-    const { shadow_mode: shadowMode, quota_mode: quotaMode } = values;
     const { detailed_metric: detailedMetric, value_to_metric: valueToMetric } = values;
     // The first entry with the key selects the row.
     const isPlanEntry = above.planEntry === 'absent' && matched.key === this.settings.plans?.by;
     const planEntry = isPlanEntry ? entryOf(matched) : above.planEntry;
     const { domain, plans } = this.settings;
-    const { rules, isList, onStoreFailure, replaced } = readRules(reader, values, {
-      node: { phase, enforcePercent, shadowMode, quotaMode, detailedMetric },
-      file: {
-        algorithm: domain.overrideAlgorithm,
-        plans,
-        onStoreFailure: this.settings.onStoreFailure,
-        hasCustomer: planEntry !== 'absent',
-      },
-    });
+    const base = {
+      phase,
+      enforcePercent,
+      shadowMode: values.shadow_mode,
+      quotaMode: values.quota_mode,
+      onStoreFailure: this.settings.onStoreFailure,
+      metadata: values.metadata,
+    };
+    const hasCustomer = planEntry !== 'absent';
+    const defaults = { algorithm: domain.overrideAlgorithm, plans, hasCustomer };
+    const { rules, isList, onStoreFailure, replaced } = readRules(reader, values, base, defaults);
     for (const { name } of rules) this.names.add(name);
     this.hasHolds ||= rules.some(({ hold }) => hold !== undefined);
     if (matched.key === this.holdEntry) this.holdNodes.push(reader);

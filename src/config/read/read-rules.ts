@@ -1,5 +1,5 @@
 import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
-import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
+import type { RuleSpec } from '../../policy/rule.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { Fields } from './field.js';
 import type { FieldReader, Located } from './field-reader.js';
@@ -16,21 +16,11 @@ import { unitOf } from './scalar-kinds.js';
 /** The values of a descriptor. */
 export type DescriptorValues = FieldValues<(typeof POLICY_FIELDS)['descriptor']>;
 
-/** Settings for a node's rules from outside the rules. */
-export interface RulesPlace {
-  /** Settings of the node, its own or inherited. `detailedMetric` only serves to report that it has no effect. */
-  readonly node: {
-    readonly phase: PhaseSchedule;
-    readonly enforcePercent: number;
-    readonly shadowMode: boolean;
-    readonly quotaMode: boolean;
-    readonly detailedMetric: boolean;
-  };
-  /** Settings that apply if the node has none. */
-  readonly file: RateDefaults & {
-    readonly onStoreFailure: StoreFailurePolicy;
-  };
-}
+/** What a limit has from its descriptor and its file, unless it sets its own. */
+export type LimitBase = Pick<
+  RuleSpec,
+  'phase' | 'shadowMode' | 'quotaMode' | 'enforcePercent' | 'onStoreFailure' | 'metadata'
+>;
 
 /** The rules of one node. */
 export interface NodeRules {
@@ -45,23 +35,25 @@ export interface NodeRules {
 }
 
 /** Reads `rate_limit` or `rate_limits`, and the keys of the descriptor that apply to them. */
-export function readRules(reader: FieldReader, values: DescriptorValues, place: RulesPlace): NodeRules {
-  const { onStoreFailure } = place.file;
-  const { metadata } = values;
+export function readRules(
+  reader: FieldReader,
+  values: DescriptorValues,
+  base: LimitBase,
+  defaults: RateDefaults,
+): NodeRules {
+  const { shadowMode, quotaMode, metadata, onStoreFailure } = base;
   const isList = reader.field('rate_limits') !== undefined;
-  const { phase, shadowMode, quotaMode, enforcePercent, detailedMetric } = place.node;
-  const base = { phase, shadowMode, quotaMode, enforcePercent, onStoreFailure, metadata };
   const replaced: Located<string>[] = [];
   const limits = isList
-    ? readList(reader, values.rate_limits ?? [], base, place.file, replaced)
-    : readSingle(reader, values.rate_limit, base, place.file, replaced);
+    ? readList(reader, values.rate_limits ?? [], base, defaults, replaced)
+    : readSingle(reader, values.rate_limit, base, defaults, replaced);
   checkEnds(reader, limits);
   const isLeaf = isEmptyList(reader, 'descriptors');
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
     warnOfIgnoredFields(reader, {
       shadow_mode: shadowMode,
       quota_mode: quotaMode,
-      detailed_metric: detailedMetric,
+      detailed_metric: values.detailed_metric,
       metadata: metadata !== undefined,
     });
     if (isLeaf && reader.field('enforce_percent') !== undefined) {
@@ -83,12 +75,6 @@ export function readRules(reader: FieldReader, values: DescriptorValues, place: 
     replaced,
   };
 }
-
-/** What a limit has from its descriptor and its file, unless it sets its own. */
-type LimitBase = Pick<
-  RuleSpec,
-  'phase' | 'shadowMode' | 'quotaMode' | 'enforcePercent' | 'onStoreFailure' | 'metadata'
->;
 
 /** Reads the `rate_limit`, if present. */
 function readSingle(

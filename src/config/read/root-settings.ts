@@ -36,6 +36,10 @@ export function readRootSettings(
   defaultAlgorithm: Algorithm,
 ): RootSettings {
   const files = sources.map(valuesOf);
+  const derived = onlyOnce(files, 'derive', 'these items').flatMap(({ values }) => values.derive ?? []);
+  const [plans] = onlyOnce(files, 'plans', 'the limits and plans').flatMap(
+    ({ values }) => values.plans ?? [],
+  );
   const { phase, on_store_failure: failure, on_unmatched: unmatched, enforce_percent: percent } = SETTINGS;
   return {
     domain: {
@@ -49,8 +53,8 @@ export function readRootSettings(
     onStoreFailure: agreed(files, 'on_store_failure') ?? failure.default,
     onUnmatched: agreed(files, 'on_unmatched') ?? unmatched.default,
     enforcePercent: agreed(files, 'enforce_percent') ?? percent.default,
-    derived: readOneDerive(files, tables),
-    plans: readOnePlans(files),
+    derived: readDerive(derived, tables),
+    plans: plans && new PlansReader(plans),
     descriptors: files.map(({ values }) => values.descriptors ?? []),
   };
 }
@@ -106,24 +110,6 @@ function agreed<Key extends keyof FileValues['settings']>(
 /** Serializes a value. JSON would turn the Infinity of a phase into null. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => (typeof part === 'number' ? String(part) : part));
-}
-
-function readOneDerive(files: readonly FileValues[], tables: TableFiles): DeriveFields {
-  const derived = onlyOnce(files, 'derive', 'these items').map(({ values }) =>
-    readDerive(values.derive ?? [], tables),
-  );
-  return {
-    steps: derived.flatMap(({ steps }) => steps),
-    values: derived.flatMap(({ values }) => values),
-    tableFiles: derived.flatMap(({ tableFiles }) => tableFiles),
-  };
-}
-
-function readOnePlans(files: readonly FileValues[]): PlansReader | undefined {
-  const [plans] = onlyOnce(files, 'plans', 'the limits and plans').flatMap(
-    ({ values }) => values.plans ?? [],
-  );
-  return plans && new PlansReader(plans);
 }
 
 /** Returns the files that have a key, which only one of a domain may have. */

@@ -48,7 +48,8 @@ export interface PlanTableOptions {
    * error, and rows in Redis are not read, so that all customers have the default.
    */
   readonly isServer: boolean;
-  readonly nowMillis: number;
+  /** The secret keys of all domains, which cannot select rows. */
+  readonly secretKeys: ReadonlySet<string>;
 }
 
 /** The rows of `plans`, and the file that they come from, with its problems. */
@@ -60,8 +61,16 @@ export interface ReadPlanTable {
   readonly isKept: boolean;
 }
 
-/** Reads the rows of `plans`, after all limits that use them. */
+/** Checks `plans`, and reads the rows, after all limits that use them. */
 export function readPlanTable(plans: PlansReader, options: PlanTableOptions): ReadPlanTable {
+  plans.refuseSecret(options.secretKeys);
+  plans.checkNames();
+  const read = readTable(plans, options);
+  if (read.table?.hasBlocked === true) plans.warnOfBlocked();
+  return read;
+}
+
+function readTable(plans: PlansReader, options: PlanTableOptions): ReadPlanTable {
   const rows = new RowReader(plans, options);
   if (plans.file === undefined) return { table: rows.finish(''), file: undefined, isKept: false };
   if (plans.isRefusedAddress) return { table: undefined, file: undefined, isKept: false };
@@ -402,7 +411,7 @@ class RowReader implements RowSink {
       refused: this.#refused,
       lost: this.#lost,
       digest,
-      readAtMillis: this.#options.nowMillis,
+      readAtMillis: Date.now(),
     });
   }
 }
