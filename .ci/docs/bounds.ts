@@ -1,6 +1,6 @@
 // The table of docs/reference/bounds.md, which `npm run docs` writes: the work and memory that callers, clients of
 // views, Redis and management servers can cause. The numbers are the constants of the source.
-import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../../src/admin/admin-endpoint.js';
+import { MAX_QUESTION_BYTES } from '../../src/admin/admin-endpoint.js';
 import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../../src/admin/admin-tokens.js';
 import { MAX_QUESTIONS } from '../../src/admin/buckets/bucket-admin.js';
 import { MAX_LIMITS_LISTED } from '../../src/admin/buckets/found-limits.js';
@@ -176,7 +176,7 @@ export const BOUNDS = `
 | time for which new policies wait for a worker that has not loaded them | ${time(SWITCH_AFTER_MS)} | they take effect in the other processes |
 | **The debug port** | | |
 | duration of a TLS handshake | ${time(HANDSHAKE_MS)} | ${CONNECTION_ENDS} |
-| size of a request to \`/buckets\` or \`/top\`; nesting depth of the request's JSON | ${size(MAX_QUESTION_BYTES)}; ${MAX_QUESTION_DEPTH} | 413; 400 |
+| size of a request to \`/buckets\` or \`/top\` | ${size(MAX_QUESTION_BYTES)} | 413 |
 | entries in a request to \`/buckets\`; concurrent requests to \`/buckets\` | ${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS} | 400; 503 |
 | limits in an answer from \`/buckets\` | ${String(MAX_LIMITS_LISTED)} | the answer shows the number of omitted limits; \`reset\` and \`grant\` change only the listed limits |
 | nodes that weir searches if a request contains only some entries of a descriptor | ${count(MAX_VISITED_NODES)} | the answer says that more limits may exist |

@@ -4,6 +4,7 @@ import {
   type IncomingMessage,
   type Server,
   type ServerResponse,
+  STATUS_CODES,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -124,26 +125,16 @@ export function text(status: number, body: string, headers?: HttpAnswer['headers
   return { status, contentType: TEXT_TYPE, body, ...(headers && { headers }) };
 }
 
-const STATUS_TEXTS = {
-  400: 'Bad Request',
-  403: 'Forbidden',
-  413: 'Request Entity Too Large',
-  421: 'Misdirected Request',
-  503: 'Service Unavailable',
-} as const;
-
 /**
  * Creates a failure in the format of Go's http.Error, which envoyproxy/ratelimit uses: the first line is the text of
  * the status. The second line is the reason, for people, which a header repeats for programs.
  */
-export function failed(
-  status: keyof typeof STATUS_TEXTS,
-  reason: string,
-  headers?: HttpAnswer['headers'],
-): HttpAnswer {
+export function failed(status: number, reason: string, headers?: HttpAnswer['headers']): HttpAnswer {
   // Reasons may quote data of a caller, and header values must be printable ASCII.
   const shown = reason.replaceAll(/[^\x20-\x7e]+/g, '?').slice(0, MAX_REASON_LENGTH);
-  return text(status, `${STATUS_TEXTS[status]}\n${shown}\n`, { ...headers, [REASON_HEADER]: shown });
+  // Node has a newer name for this status.
+  const name = status === 413 ? 'Request Entity Too Large' : STATUS_CODES[status];
+  return text(status, `${name}\n${shown}\n`, { ...headers, [REASON_HEADER]: shown });
 }
 
 const INTERNAL_ERROR = 'internal error';

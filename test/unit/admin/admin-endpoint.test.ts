@@ -91,12 +91,6 @@ describe('on loopback', () => {
     expect((await ask(headers)).status).toBe(200);
   });
 
-  test('accepts JSON up to the maximum nesting, whatever its strings contain', async () => {
-    const question = [[[[[[[['[[[[[[[[[[', '\\"{{{{{{{{{{']]]]]]]];
-    expect((await ask({}, JSON.stringify(question))).status).toBe(200);
-    expect(questions).toEqual([question]);
-  });
-
   const foreign: [string, number, OutgoingHttpHeaders][] = [
     ['a rebound name', 421, { host: 'evil.example:6070' }],
     ['a rebound name with its origin', 421, { host: 'evil.example', origin: 'http://evil.example' }],
@@ -147,7 +141,6 @@ describe('on loopback', () => {
     ['an identity in the URL', 400, [{}, '{}', 'POST', '/ask?tenant=acme']],
     ['bytes that are no UTF-8', 400, [{}, Buffer.from('"a\xff"', 'latin1')]],
     ['no JSON', 400, [{}, '{']],
-    ['what lies too deep', 400, [{}, `${'['.repeat(9)}${']'.repeat(9)}`]],
     ['an empty body', 400, [{}, '']],
     ['a body that is too long', 413, [{}, ' '.repeat(MAX_QUESTION_BYTES + 1)]],
     ['an answer that fails', 500, [{}, '"throw"']],
