@@ -1,7 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 import { nearest } from '../../nearest-name.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { MatchWork } from '../../policy/match-work.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { type KeyPath, pathText, rulePaths, whyUnmatched } from './why-unmatched.js';
 
@@ -10,43 +9,34 @@ const MAX_PATHS_SHOWN = 3;
 const MAX_NODES = 10_000;
 
 /**
- * Returns changes that would make a rule apply to entries, after `derive`, that match no rule. The texts have no full
- * stop and never show values of secret keys.
+ * Returns changes that would make a rule apply to entries, after `derive`, that match no rule. `last` is the last node
+ * that matched, and `missed` the entry that matched none of its child nodes. The texts have no full stop and never show
+ * values of secret keys.
  */
-export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): readonly string[] {
+export function remedies(
+  policy: CompiledPolicy,
+  entries: readonly Entry[],
+  last: PolicyNode,
+  missed: Entry | undefined,
+): readonly string[] {
   const keys = entries.map(({ key }) => key);
   const paths = rulePaths(policy.root);
   const found = [whyUnmatched(keys, paths, policy)];
-  const end = lastMatch(policy.root, entries);
   const others = rulesAt(policy.root, keys);
   if (others.length > 0) {
     const named = others.slice(0, MAX_PATHS_SHOWN).join(', ');
     found.push(`the rules with these keys are ${named}${others.length > MAX_PATHS_SHOWN ? ' and more' : ''}`);
   }
-  const near = end.missed === undefined ? undefined : nearValue(end.node, end.missed);
+  const near = missed && nearValue(last, missed);
   if (near !== undefined) found.push(`the nearest value is ${near}: did you mean this value?`);
   const isLeaf = !paths.some((path) => keys.every((key, at) => path[at] === key));
-  if (end.missed === undefined && keys.length > 0 && isLeaf) {
+  if (missed === undefined && keys.length > 0 && isLeaf) {
     found.push(`or add a rate_limit to ${pathText(keys)}`);
   }
-  if (end.node.onUnmatched === 'ignore') {
+  if (last.onUnmatched === 'ignore') {
     found.push('if no limit is intended, no change is needed: the policy sets on_unmatched: ignore here');
   }
   return found;
-}
-
-/** Returns the last node that matched, and the entry that matched none of its child nodes. */
-function lastMatch(
-  root: PolicyNode,
-  entries: readonly Entry[],
-): { readonly node: PolicyNode; readonly missed: Entry | undefined } {
-  let node = root;
-  for (const entry of entries) {
-    const next = node.find(entry.key, entry.value, new MatchWork());
-    if (next === undefined) return { node, missed: entry };
-    node = next;
-  }
-  return { node, missed: undefined };
 }
 
 /** Returns the label of the exact value on a level that may have been meant instead of the entry's value. */

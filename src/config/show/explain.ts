@@ -148,7 +148,8 @@ export function explain(
     return { ...known, result };
   }
   const { steps, entries } = explainSteps(policy, given);
-  const { levels, node } = explainWalk(policy.root, entries, secretKeys);
+  const { levels, last, missed } = explainWalk(policy.root, entries, secretKeys);
+  const node = missed === undefined ? last : undefined;
   const match = policy.match(given);
   const isPlanned = node?.usesPlan || match.rules.some(dependsOnRow);
   return {
@@ -157,7 +158,7 @@ export function explain(
     matched_as: redactEntries(entries, secretKeys),
     levels,
     result: resultOf(match.rules, node, levels.length, entries.length),
-    to_match: match.rules.length > 0 ? [] : remedies(policy, entries).flatMap(sentences),
+    to_match: match.rules.length > 0 ? [] : remedies(policy, entries, last, missed).flatMap(sentences),
     rules: match.rules.map((rule, i) => ({
       rule,
       key: match.keys[i] as string,
@@ -250,19 +251,22 @@ function explainWalk(
   root: PolicyNode,
   entries: readonly Entry[],
   secretKeys: ReadonlySet<string>,
-): { readonly levels: Explanation['levels']; readonly node: PolicyNode | undefined } {
+): {
+  readonly levels: Explanation['levels'];
+  readonly last: PolicyNode;
+  readonly missed: Entry | undefined;
+} {
   const levels: Explanation['levels'][number][] = [];
-  let node: PolicyNode | undefined = root;
+  let last = root;
   for (const entry of entries) {
-    const parent: PolicyNode = node;
-    const next = parent.find(entry.key, entry.value, new MatchWork());
+    const next = last.find(entry.key, entry.value, new MatchWork());
     levels.push({
       entry: redactEntries([entry], secretKeys)[0] as Entry,
-      tried: triedNodes(parent, entry, next),
+      tried: triedNodes(last, entry, next),
       matched: next?.label ?? null,
     });
-    node = next;
-    if (node === undefined) break;
+    if (next === undefined) return { levels, last, missed: entry };
+    last = next;
   }
-  return { levels, node };
+  return { levels, last, missed: undefined };
 }

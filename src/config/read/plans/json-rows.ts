@@ -28,7 +28,7 @@ export function readHash(text: string, sink: RowSink): void {
     const [key, value] = (parsed(record) ?? []) as readonly (string | undefined)[];
     if (key === undefined || value === undefined) sink.refuse(key, at, '', 'the stored row is damaged');
     else if (value.startsWith('{')) readObject(value, at, sink, key);
-    else addFields(key, { plan: isNullText(value) ? null : value }, sink, { line, placeOf: () => at });
+    else addFields(key, { plan: isNullText(value) ? null : value }, sink, line, () => at);
   }
 }
 
@@ -110,7 +110,7 @@ function readObject(record: string, at: Position, sink: RowSink, customer?: stri
     sink.refuse(name, at, '', 'the row has two values with the same name; remove one of them');
     return;
   }
-  addFields(name, object, sink, { line: at.line, placeOf: () => at });
+  addFields(name, object, sink, at.line, () => at);
 }
 
 /** Returns the value of a JSON text; undefined if it is none. */

@@ -60,13 +60,13 @@ function readYamlRows(bytes: Uint8Array, sink: RowSink, problems: ProblemList): 
     if (value.kind === 'list') {
       sink.refuse(key, value.at, '', 'the row must be the name of a plan, or a mapping of values');
     } else if (value.kind === 'scalar') {
-      addFields(key, { plan: scalarOf(value) }, sink, { line, placeOf: () => value.at });
+      addFields(key, { plan: scalarOf(value) }, sink, line, () => value.at);
     } else {
       const fields = [...value.fields.values()];
       const places = new Map(fields.map((field) => [field.key, field.value.at]));
       const placeOf = (cell: number): Position => places.get(sink.cells[cell] ?? '') ?? keyAt;
       const named = fields.map((field) => [field.key, scalarOf(field.value)] as const);
-      addFields(key, Object.fromEntries(named), sink, { line, placeOf });
+      addFields(key, Object.fromEntries(named), sink, line, placeOf);
     }
   }
 }

@@ -29,18 +29,17 @@ export function unknownColumn(column: string, what: string, known: readonly stri
   return `no limit uses ${what}; ${near}${stop} To ignore other columns, list those to read as "columns" of "plans"`;
 }
 
-/** Where a row is, and its cells; -1 for the row. */
-export interface RowPlace {
-  readonly line: number;
-  readonly placeOf: (cell: number) => Position;
-}
-
-/** Adds a row of named values: texts, other scalars of JSON, and null for an absent value. */
+/**
+ * Adds a row of named values: texts, other scalars of JSON, and null for an absent value.
+ *
+ * @param placeOf see {@link RowSink.add}
+ */
 export function addFields(
   key: string,
   fields: Readonly<Record<string, unknown>>,
   sink: RowSink,
-  { line, placeOf }: RowPlace,
+  line: number,
+  placeOf: (cell: number) => Position,
 ): void {
   const cells = new Array<string | undefined>(sink.cells.length).fill(undefined);
   for (const name of Object.keys(fields)) {
