@@ -5,7 +5,7 @@ import type { DecisionLine } from '../service/record/decision-line.js';
 import type { GivenUpReason } from '../service/record/decision-record.js';
 import { shown } from '../shown-text.js';
 import type { Logger } from '../telemetry/logger.js';
-import { ChargeWarnings } from './policies/charge-warnings.js';
+import { ChargeWarnings } from './charge-warnings.js';
 import type { UnmatchedWarnings } from './unmatched-warnings.js';
 
 /** Maximum number of limits for which the log warns about requests that never pass, for the life of the process. */

@@ -46,9 +46,18 @@ export async function openPolicies(
   const options = loadOptions(settings);
   const sources = sourcesOf(settings, log);
   const loader = new ThreadPolicyLoader(places, options, () => sources.rows());
-  const load = (): Promise<LoadedPolicies> =>
-    firstLoad(places, { ...options, rows: sources.rows() }, loader, stopping);
-  const initial = await loadAtStart(load, sources, stopping);
+  const stop = (): void => {
+    sources.close();
+    loader.close();
+  };
+  stopping.addEventListener('abort', stop);
+  const initial = await sources
+    .loadWithRows(() => firstLoad(places, { ...options, rows: sources.rows() }, loader))
+    .finally(() => {
+      stopping.removeEventListener('abort', stop);
+      // A load that was stopped has failed.
+      if (stopping.aborted) throw new StartStopped();
+    });
   const refused = isRefusedAtStart(initial);
   if (refused && (!settings.forceStart || initial.refusesStart))
     throw startError(initial, policyOrigin(settings));
@@ -65,20 +74,6 @@ export async function openPolicies(
   return provider;
 }
 
-/** Loads the policies, with the rows of tables in Redis. */
-async function loadAtStart(
-  load: () => Promise<LoadedPolicies>,
-  sources: PlanSources,
-  stopping: AbortSignal,
-): Promise<LoadedPolicies> {
-  const stop = (): void => sources.close();
-  stopping.addEventListener('abort', stop);
-  const loaded = await sources.loadWithRows(load);
-  stopping.removeEventListener('abort', stop);
-  if (stopping.aborted) throw new StartStopped();
-  return loaded;
-}
-
 function sourcesOf(settings: Settings, log: Logger): PlanSources {
   return new PlanSources({
     passwordFile: settings.plansTokenPath,
@@ -90,45 +85,31 @@ function sourcesOf(settings: Settings, log: Logger): PlanSources {
 
 /**
  * Loads policies for the first time: small ones in this thread, which serves no callers yet, others with `loader`.
- * Domains that are invalid or unchanged keep their version in `previous`. Rejects with {@link StartStopped} if
- * `stopping` is aborted meanwhile, or with {@link StartError} if the load fails.
+ * Domains that are invalid or unchanged keep their version in `previous`. Rejects with {@link StartError} if the load
+ * fails.
  */
 export async function firstLoad(
   places: readonly PolicyPlace[],
   options: LoadOptions,
   loader: PolicyLoader,
-  stopping: AbortSignal,
   previous?: PreviousPolicies,
 ): Promise<LoadedPolicies> {
-  if (!areSmall(places, MAX_BYTES_WITHOUT_THREAD)) return loadInThread(loader, stopping, previous);
-  const loaded = loadPolicies(places, options, previous);
-  await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
-  if (stopping.aborted) throw new StartStopped();
-  return loaded;
-}
-
-async function loadInThread(
-  loader: PolicyLoader,
-  stopping: AbortSignal,
-  previous: PreviousPolicies | undefined,
-): Promise<LoadedPolicies> {
-  const stop = (): void => loader.close();
-  stopping.addEventListener('abort', stop);
+  if (areSmall(places, MAX_BYTES_WITHOUT_THREAD)) {
+    const loaded = loadPolicies(places, options, previous);
+    await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
+    return loaded;
+  }
   try {
     return await loader.load(previous);
   } catch (error) {
-    if (stopping.aborted) throw new StartStopped();
     throw new StartError([
       `the policies could not be loaded: ${(error as Error).message}; check that this process has ` +
         'enough memory and permission to start threads',
     ]);
-  } finally {
-    stopping.removeEventListener('abort', stop);
   }
 }
 
-/** Returns the error for policies with which a process must not start. `origin` names the variables of their place. */
-export function startError({ errors, policySet }: LoadedPolicies, origin: string): StartError {
+function startError({ errors, policySet }: LoadedPolicies, origin: string): StartError {
   const count = quantity(countProblems(errors), 'error');
   const problem =
     policySet.domains.size === 0

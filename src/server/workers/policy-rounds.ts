@@ -20,6 +20,8 @@ export interface LoadingWorker {
   readonly policy: string;
 }
 
+type RoundPolicies = Pick<LoadingPolicyProvider, 'current' | 'handover' | 'sources'>;
+
 /** The workers of a primary process. */
 export interface LoadingWorkers {
   /** Returns the workers whose ports are open. */
@@ -35,7 +37,7 @@ export interface LoadingWorkers {
  */
 export class PolicyRounds {
   readonly #workers: LoadingWorkers;
-  readonly #policies: Pick<LoadingPolicyProvider, 'current' | 'handover'>;
+  readonly #policies: RoundPolicies;
   readonly #log: Pick<Logger, 'warn'>;
   readonly #switchAfterMs: number;
   #round = 0;
@@ -53,7 +55,7 @@ export class PolicyRounds {
   /** The last parameter is for tests. */
   constructor(
     workers: LoadingWorkers,
-    policies: Pick<LoadingPolicyProvider, 'current' | 'handover'>,
+    policies: RoundPolicies,
     log: Pick<Logger, 'warn'>,
     { switchAfterMs = SWITCH_AFTER_MS, checkMs = CHECK_MS } = {},
   ) {
@@ -61,7 +63,7 @@ export class PolicyRounds {
     this.#workers = workers;
     this.#policies = policies;
     this.#log = log;
-    this.#sentRows = policies.handover().rows;
+    this.#sentRows = this.#rows();
     this.#timer = setInterval(() => this.#check(), checkMs);
     this.#timer.unref();
   }
@@ -104,13 +106,17 @@ export class PolicyRounds {
   }
 
   async #sendRows(): Promise<void> {
-    const { rows } = this.#policies.handover();
+    const rows = this.#rows();
     for (const [address, blocks] of rows) {
       if (this.#sentRows.get(address) === blocks) continue;
       for (const [at, bytes] of blocks.entries())
         await this.#workers.send({ kind: 'rows', address, at, bytes });
     }
     this.#sentRows = rows;
+  }
+
+  #rows(): ReadonlyMap<string, PlanBytes> {
+    return this.#policies.sources?.rows() ?? new Map();
   }
 
   /** Tells workers with other policies to load again, and logs those that have other policies after that, too. */

@@ -44,7 +44,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
   let draining = false;
   let healthText = (): string => '';
   const metricsText = async (): Promise<Buffer> =>
-    familiesText(await pool.metrics(await metrics.registry.read()));
+    familiesText(await pool.sums('metrics', await metrics.registry.read()));
   const pool = new WorkerPool({
     count: settings.workers,
     entry,
@@ -87,7 +87,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
     metrics,
     failed,
     metricsText,
-    statsText: async () => statsText(await pool.stats(statFamilies(metrics.reference))),
+    statsText: async () => statsText(await pool.sums('stats', statFamilies(metrics.reference))),
     health: () => healthOf(pool, draining),
     nodes: () => knownHealth(pool.workers).map(({ redis }) => redis),
     detail: () => detailOf(pool),

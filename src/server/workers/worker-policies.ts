@@ -9,17 +9,19 @@ import type {
 import type { PlanBytes } from '../../config/read/read-domain.js';
 import { ThreadPolicyLoader } from '../../config/threads/policy-loader.js';
 import { buildBatches } from '../../config/threads/policy-transfer.js';
+import { formatProblem } from '../../config/yaml/config-problem.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { firstLoad, startError } from '../policies/open-policies.js';
-import { loadOptions, policyOrigin, policyPlace } from '../policies/policy-place.js';
+import { firstLoad } from '../policies/open-policies.js';
+import { loadOptions, policyPlace } from '../policies/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
+import { StartError } from '../start-error.js';
+
+const INVALID_SINCE =
+  'the policies became invalid while this worker process started; weir starts another one';
 
 /** Loads the current files with the rows of tables in Redis, or updates of management servers. */
 type Load = (rows: ReadonlyMap<string, PlanBytes>, updates: readonly XdsUpdate[]) => Promise<unknown>;
-
-/** A worker never stops a load. */
-const NEVER = new AbortController().signal;
 
 /**
  * Policies of a worker, which reads the files itself. The primary process follows the files, management servers and
@@ -77,9 +79,10 @@ export class WorkerPolicies {
     let current: ReadonlyMap<string, PlanBytes> = rows;
     const loader = new ThreadPolicyLoader(places, options, () => current);
     const previous = kept && previousOf(kept);
-    const initial = await firstLoad(places, { ...options, rows }, loader, NEVER, previous);
-    // The files became invalid just now. The primary process hands the policies in effect over to the next worker.
-    if (initial.errors.length > 0 && kept === undefined) throw startError(initial, policyOrigin(settings));
+    const initial = await firstLoad(places, { ...options, rows }, loader, previous);
+    // The primary process, which has not noticed this yet, hands the policies in effect over to the next worker.
+    if (initial.errors.length > 0 && kept === undefined)
+      throw new StartError([...initial.errors.map(formatProblem), INVALID_SINCE]);
     const provider = new FilePolicyProvider(places, initial, loader);
     const load: Load = (next) => {
       current = next;

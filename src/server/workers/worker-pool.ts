@@ -5,13 +5,13 @@ import type { Logger } from '../../telemetry/logger.js';
 import type { ServingAddresses } from '../server-core.js';
 import { StartError } from '../start-error.js';
 import { AggregatedMetrics } from './aggregated-metrics.js';
-import { CallChannel, type Calls, type SharedText } from './calls.js';
+import { CallChannel, type Calls, type MetricsPart, type SharedText } from './calls.js';
 import { ConnectionGuard } from './connection-guard.js';
 import { Heartbeat } from './heartbeat.js';
 import type { FromWorker, ToWorker } from './messages.js';
 import type { LoadingWorker } from './policy-rounds.js';
 import { WorkerMetrics } from './worker-metrics.js';
-import { emptySlot, type WorkerSlot, type WorkerState } from './worker-slot.js';
+import { WorkerSlot, type WorkerState } from './worker-slot.js';
 import { WorkerWatchdog } from './worker-watchdog.js';
 
 export interface WorkerPoolOptions {
@@ -53,8 +53,7 @@ export class WorkerPool {
   silentKilled = 0;
   readonly #options: WorkerPoolOptions;
   readonly #slots: WorkerSlot[];
-  readonly #aggregatedMetrics = new AggregatedMetrics();
-  readonly #aggregatedStats = new AggregatedMetrics();
+  readonly #aggregated = { metrics: new AggregatedMetrics(), stats: new AggregatedMetrics() };
   readonly #watchdog: WorkerWatchdog<WorkerSlot>;
   #closing = false;
   #isDraining = false;
@@ -66,7 +65,7 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#slots = Array.from({ length: options.count }, emptySlot);
+    this.#slots = Array.from({ length: options.count }, () => new WorkerSlot());
     this.#watchdog = new WorkerWatchdog({
       workers: () => this.#slots.filter(({ worker }) => worker !== undefined),
       onSilent: (slot) => this.#onSilent(slot),
@@ -125,16 +124,10 @@ export class WorkerPool {
     await Promise.all(sent);
   }
 
-  /** Returns the sum of the metrics of all processes, including `own`. */
-  async metrics(own: readonly Family[]): Promise<readonly Family[]> {
+  /** Returns the sum of the metrics or statistics of all processes, including `own`. */
+  async sums(of: MetricsPart['of'], own: readonly Family[]): Promise<readonly Family[]> {
     await this.#collectMetrics();
-    return this.#aggregatedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.metrics)]);
-  }
-
-  /** Returns the sum of the statistics of all processes, including `own`. */
-  async stats(own: readonly Family[]): Promise<readonly Family[]> {
-    await this.#collectMetrics();
-    return this.#aggregatedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.stats)]);
+    return this.#aggregated[of].sum([own, ...this.#slots.map(({ metrics }) => metrics[of])]);
   }
 
   /** Asks all workers that answer. Workers that do not answer in time are left out. */
@@ -303,11 +296,9 @@ export class WorkerPool {
   #onExit(slot: WorkerSlot, how: string): void {
     const silentMs = slot.killedAfterMs;
     if (silentMs !== undefined) this.silentKilled++;
-    this.#aggregatedMetrics.keep(slot.metrics.metrics);
-    this.#aggregatedStats.keep(slot.metrics.stats);
+    for (const of of ['metrics', 'stats'] as const) this.#aggregated[of].keep(slot.metrics[of]);
     const { backOff, startedMs } = slot;
-    const { worker, started, health, killedAfterMs, channel, loadedRound, metrics } = emptySlot();
-    Object.assign(slot, { worker, started, health, killedAfterMs, channel, loadedRound, metrics });
+    slot.clear();
     this.#options.onChange();
     this.#endDrained();
     this.#onStarted?.(new StartError([`a worker process ended while starting (${how})`]));

@@ -20,46 +20,39 @@ const INITIAL_BACK_OFF_MS = 100;
 const MAX_BACK_OFF_MS = 10_000;
 
 /** A slot of the pool, which contains a worker or waits for a replacement. */
-export interface WorkerSlot {
+export class WorkerSlot {
   worker: Worker | undefined;
   /** Whether the worker got its `start` message, so that it can process others. */
-  started: boolean;
+  started = false;
   health: WorkerHealth | undefined;
-  /** Whether the worker's ports are open. */
-  readonly listens: boolean;
-  heartbeat: Heartbeat;
+  heartbeat = new Heartbeat(() => {});
   /** Milliseconds of silence for which the worker was killed. */
   killedAfterMs: number | undefined;
   channel: CallChannel | undefined;
   /** The latest round of policies that the worker has loaded. */
-  loadedRound: number;
+  loadedRound = 0;
   /** Whether the worker has finished its calls during a drain. */
-  hasDrained: boolean;
+  hasDrained = false;
   /** Last known metrics. */
-  metrics: WorkerMetrics;
-  startedMs: number;
+  metrics = new WorkerMetrics();
+  startedMs = 0;
   /** Pauses before replacements. */
-  readonly backOff: BackOff;
+  readonly backOff = new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS });
   retry: NodeJS.Timeout | undefined;
-}
 
-/** Returns a slot without a worker. */
-export function emptySlot(): WorkerSlot {
-  return {
-    worker: undefined,
-    started: false,
-    health: undefined,
-    get listens() {
-      return this.health !== undefined;
-    },
-    heartbeat: new Heartbeat(() => {}),
-    killedAfterMs: undefined,
-    channel: undefined,
-    loadedRound: 0,
-    hasDrained: false,
-    metrics: new WorkerMetrics(),
-    startedMs: 0,
-    backOff: new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS }),
-    retry: undefined,
-  };
+  /** Whether the worker's ports are open. */
+  get listens(): boolean {
+    return this.health !== undefined;
+  }
+
+  /** Forgets the worker, which has exited. */
+  clear(): void {
+    this.worker = undefined;
+    this.started = false;
+    this.health = undefined;
+    this.killedAfterMs = undefined;
+    this.channel = undefined;
+    this.loadedRound = 0;
+    this.metrics = new WorkerMetrics();
+  }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { ChargeWarnings } from '../../../../src/server/policies/charge-warnings.js';
-import type { Logger } from '../../../../src/telemetry/logger.js';
-import { Decider, descriptor } from '../../../support/policy/decider.js';
+import { ChargeWarnings } from '../../../src/server/charge-warnings.js';
+import type { Logger } from '../../../src/telemetry/logger.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 const MINUTE_MS = 60_000;
 

@@ -1,6 +1,6 @@
-import { shown } from '../../shown-text.js';
-import { BoundedCounters, SeriesBudget } from '../../telemetry/bounded-counters.js';
-import type { Logger } from '../../telemetry/logger.js';
+import { shown } from '../shown-text.js';
+import { BoundedCounters, SeriesBudget } from '../telemetry/bounded-counters.js';
+import type { Logger } from '../telemetry/logger.js';
 
 /** Maximum number of rules that are observed. */
 const MAX_RULES = 1000;
