@@ -4,11 +4,11 @@ import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { TopRow, TopSpanSummary } from '../../telemetry/top/top-buckets.js';
 
-/** Types of a call between the primary process and a worker: question, parts of the answer, and final answer. */
-interface Call<Question, Part, Answer> {
+/** Types of a call between the primary process and a worker: question, rows of the answer, and the rest of it. */
+interface Call<Question, Row, About> {
   readonly question: Question;
-  readonly part: Part;
-  readonly answer: Answer;
+  readonly row: Row;
+  readonly about: About;
 }
 
 /** A sample of a metric: the name with its labels in text format, and the value. */
@@ -27,9 +27,9 @@ export type SharedText = 'metrics' | 'health';
 /** All calls between processes, by name. */
 export interface Calls {
   /** Asks a worker for its most active buckets. */
-  readonly top: Call<TopRequest, readonly TopRow[], TopSpanSummary>;
+  readonly top: Call<TopRequest, TopRow, TopSpanSummary>;
   /** Asks a worker for its decisions since the previous call. */
-  readonly rates: Call<undefined, readonly RateCounts[], FailureCounts>;
+  readonly rates: Call<undefined, RateCounts, FailureCounts>;
   /** Asks a worker for its metrics. */
   readonly metrics: Call<undefined, MetricsPart, null>;
   /** Asks the primary process for the body of `/metrics` or `/healthcheck?detail`. */
@@ -37,6 +37,23 @@ export interface Calls {
 }
 
 export type CallName = keyof Calls;
+
+/** Answer to a call. */
+export interface Answer<Name extends CallName> {
+  readonly rows: readonly Calls[Name]['row'][];
+  readonly about: Calls[Name]['about'];
+}
+
+/** Answers calls by name, with rows that are sent in parts. A handler returns undefined if it has no answer. */
+export type CallHandlers = {
+  readonly [Name in CallName]?: (question: Calls[Name]['question']) => Promise<
+    | {
+        readonly rows?: Iterable<Calls[Name]['row']>;
+        readonly about: Calls[Name]['about'];
+      }
+    | undefined
+  >;
+};
 
 /** Messages between processes about calls. */
 export type CallMessage =
@@ -46,27 +63,20 @@ export type CallMessage =
       readonly name: CallName;
       readonly question: Calls[CallName]['question'];
     }
-  | { readonly kind: 'part'; readonly id: number; readonly part: Calls[CallName]['part'] }
-  /** The answer is undefined if the process has none. */
-  | { readonly kind: 'answer'; readonly id: number; readonly answer: Calls[CallName]['answer'] | undefined };
-
-/** Sends a part of an answer. Resolves once the part is sent. */
-export type SendPart<Name extends CallName> = (part: Calls[Name]['part']) => Promise<void>;
-
-/** Answers calls by name. A handler returns undefined if it has no answer. */
-export type CallHandlers = {
-  readonly [Name in CallName]?: (
-    question: Calls[Name]['question'],
-    sendPart: SendPart<Name>,
-  ) => Promise<Calls[Name]['answer'] | undefined>;
-};
+  | { readonly kind: 'part'; readonly id: number; readonly rows: readonly Calls[CallName]['row'][] }
+  /** The end of an answer. Undefined if the process has none. */
+  | { readonly kind: 'answer'; readonly id: number; readonly about: Calls[CallName]['about'] | undefined };
 
 /** Milliseconds without a part after which a call is given up. */
 const PART_TIMEOUT_MS = 1000;
 
+/** Maximum number of rows in a part, so that a process does other work in between. */
+const ROWS_PER_PART: Readonly<Record<CallName, number>> = { top: 64, rates: 64, metrics: 1, text: 0 };
+
 /** A call that the other process has not answered. */
 interface PendingCall {
-  take(part: unknown): void;
+  readonly rows: unknown[];
+  readonly timer: NodeJS.Timeout;
   end(answer: unknown): void;
 }
 
@@ -84,45 +94,37 @@ export class CallChannel {
   }
 
   /**
-   * Asks the other process, and passes the parts of its answer to `take`. Resolves with the final answer, or with
-   * undefined if the other process has none, exits, or sends nothing for `timeoutMs`. Never rejects.
+   * Asks the other process. Resolves with undefined if it has no answer, exits, or sends nothing for `timeoutMs`. Never
+   * rejects.
    */
   ask<Name extends CallName>(
     name: Name,
     question: Calls[Name]['question'],
-    take: (part: Calls[Name]['part']) => void = () => {},
     timeoutMs = PART_TIMEOUT_MS,
-  ): Promise<Calls[Name]['answer'] | undefined> {
+  ): Promise<Answer<Name> | undefined> {
     return new Promise((resolve) => {
       const id = ++this.#lastId;
       const end = (answer: unknown): void => {
         clearTimeout(timer);
         this.#pending.delete(id);
-        resolve(answer as Calls[Name]['answer'] | undefined);
+        resolve(answer as Answer<Name> | undefined);
       };
       const timer = setTimeout(end, timeoutMs, undefined);
-      this.#pending.set(id, {
-        end,
-        take(part) {
-          take(part as Calls[Name]['part']);
-          timer.refresh();
-        },
-      });
+      this.#pending.set(id, { rows: [], timer, end });
       void this.#send({ kind: 'call', id, name, question });
     });
   }
 
   /** Handles a message of the other process. Rejects if a handler does. */
   async receive(message: CallMessage): Promise<void> {
-    const { id } = message;
-    if (message.kind === 'part') this.#pending.get(id)?.take(message.part);
-    else if (message.kind === 'answer') this.#pending.get(id)?.end(message.answer);
-    else {
-      // The compiler does not connect the type of the question with the name.
-      const handle = this.#handlers[message.name] as CallHandlers['top'];
-      const question = message.question as TopRequest;
-      const answer = await handle?.(question, (part) => this.#send({ kind: 'part', id, part }));
-      await this.#send({ kind: 'answer', id, answer });
+    if (message.kind === 'call') return this.#answer(message);
+    const pending = this.#pending.get(message.id);
+    if (message.kind === 'part') {
+      pending?.rows.push(...message.rows);
+      pending?.timer.refresh();
+    } else {
+      const { about } = message;
+      pending?.end(about === undefined ? undefined : { rows: pending.rows, about });
     }
   }
 
@@ -130,15 +132,19 @@ export class CallChannel {
   close(): void {
     for (const { end } of [...this.#pending.values()]) end(undefined);
   }
-}
 
-/** Maximum number of rows in a part. */
-export const ROWS_PER_PART = 64;
-
-/** Sends rows in parts. */
-export async function sendRows<Row>(
-  rows: readonly Row[],
-  sendPart: (part: readonly Row[]) => Promise<void>,
-): Promise<void> {
-  for (let at = 0; at < rows.length; at += ROWS_PER_PART) await sendPart(rows.slice(at, at + ROWS_PER_PART));
+  async #answer({ id, name, question }: Extract<CallMessage, { kind: 'call' }>): Promise<void> {
+    // The compiler does not connect the type of the question with the name.
+    const handle = this.#handlers[name] as CallHandlers['top'];
+    const answer = await handle?.(question as TopRequest);
+    let part: TopRow[] = [];
+    for (const row of answer?.rows ?? []) {
+      part.push(row);
+      if (part.length < ROWS_PER_PART[name]) continue;
+      await this.#send({ kind: 'part', id, rows: part });
+      part = [];
+    }
+    if (part.length > 0) await this.#send({ kind: 'part', id, rows: part });
+    await this.#send({ kind: 'answer', id, about: answer?.about });
+  }
 }

@@ -1,15 +1,11 @@
-import type { Family, FamilyHead } from '../../telemetry/family.js';
+import type { Family } from '../../telemetry/family.js';
 import type { MetricsPart, Sample } from './calls.js';
 
 /** Maximum number of samples in a part. */
 const SAMPLES_PER_PART = 1000;
 
-/** Sends families in parts. `sendPart` resolves once a part is sent. */
-export async function sendFamilies(
-  of: MetricsPart['of'],
-  families: Iterable<Family>,
-  sendPart: (part: MetricsPart) => Promise<void>,
-): Promise<void> {
+/** Yields families in parts. */
+export function* metricsParts(of: MetricsPart['of'], families: Iterable<Family>): Generator<MetricsPart> {
   for (const family of families) {
     const { name, help, type, aggregator } = family;
     const head = { name, help, type, aggregator };
@@ -18,36 +14,30 @@ export async function sendFamilies(
     // Families without samples are sent, too, for their names and help texts.
     let at = 0;
     do {
-      await sendPart({ of, family: head, samples: samples.slice(at, at + SAMPLES_PER_PART) });
+      yield { of, family: head, samples: samples.slice(at, at + SAMPLES_PER_PART) };
       at += SAMPLES_PER_PART;
     } while (at < samples.length);
   }
 }
 
-/** A received family. */
-interface ReceivedFamily extends Family {
-  readonly parts: (readonly Sample[])[];
+/** Metrics and statistics that a worker sent in one answer. Large families are several elements. */
+export interface WorkerMetrics {
+  readonly metrics: readonly Family[];
+  readonly stats: readonly Family[];
 }
 
-/** Metrics and statistics that a worker sent in one answer. */
-export class WorkerMetrics {
-  readonly metrics: ReceivedFamily[] = [];
-  readonly stats: ReceivedFamily[] = [];
+export const NO_METRICS: WorkerMetrics = { metrics: [], stats: [] };
 
-  add({ of, family, samples }: MetricsPart): void {
-    const families = this[of];
-    const last = families.at(-1);
-    if (last?.name === family.name) last.parts.push(samples);
-    else families.push(receivedFamily(family, [samples]));
-  }
-}
-
-function receivedFamily(head: FamilyHead, parts: (readonly Sample[])[]): ReceivedFamily {
-  return {
-    ...head,
-    parts,
-    eachSample(take) {
-      for (const part of parts) for (const [series, value] of part) take(series, value);
-    },
-  };
+/** Returns the metrics in the parts of an answer. */
+export function receivedMetrics(parts: readonly MetricsPart[]): WorkerMetrics {
+  const familiesOf = (of: MetricsPart['of']): readonly Family[] =>
+    parts
+      .filter((part) => part.of === of)
+      .map(({ family, samples }) => ({
+        ...family,
+        eachSample(take) {
+          for (const [series, value] of samples) take(series, value);
+        },
+      }));
+  return { metrics: familiesOf('metrics'), stats: familiesOf('stats') };
 }

@@ -5,12 +5,12 @@ import type { Logger } from '../../telemetry/logger.js';
 import type { ServingAddresses } from '../server-core.js';
 import { StartError } from '../start-error.js';
 import { AggregatedMetrics } from './aggregated-metrics.js';
-import { CallChannel, type Calls, type MetricsPart, type SharedText } from './calls.js';
+import { type Answer, CallChannel, type Calls, type MetricsPart, type SharedText } from './calls.js';
 import { ConnectionGuard } from './connection-guard.js';
 import { Heartbeat } from './heartbeat.js';
 import type { FromWorker, ToWorker } from './messages.js';
 import type { LoadingWorker } from './policy-rounds.js';
-import { WorkerMetrics } from './worker-metrics.js';
+import { receivedMetrics } from './worker-metrics.js';
 import { WorkerSlot, type WorkerState } from './worker-slot.js';
 import { WorkerWatchdog } from './worker-watchdog.js';
 
@@ -29,12 +29,6 @@ export interface WorkerPoolOptions {
   text(of: SharedText): Promise<Uint8Array>;
   /** Called when the state of a worker may have changed. */
   onChange(): void;
-}
-
-/** The rows of one worker, with its final answer. */
-export interface WorkerRows<Name extends 'top' | 'rates'> {
-  readonly rows: Calls[Name]['part'];
-  readonly about: Calls[Name]['answer'];
 }
 
 /** Milliseconds after which a crash is not related to the previous one, so that the back-off restarts. */
@@ -134,13 +128,9 @@ export class WorkerPool {
   async collect<Name extends 'top' | 'rates'>(
     name: Name,
     question: Calls[Name]['question'],
-  ): Promise<readonly WorkerRows<Name>[]> {
-    const told = this.#answering().map(async ({ channel }) => {
-      const rows: unknown[] = [];
-      const about = await channel?.ask(name, question, (part) => rows.push(...part));
-      return about === undefined ? [] : [{ rows: rows as unknown as Calls[Name]['part'], about }];
-    });
-    return (await Promise.all(told)).flat();
+  ): Promise<readonly Answer<Name>[]> {
+    const told = await Promise.all(this.#answering().map(({ channel }) => channel?.ask(name, question)));
+    return told.filter((answer) => answer !== undefined);
   }
 
   /**
@@ -192,7 +182,7 @@ export class WorkerPool {
     const worker = cluster.fork();
     const heartbeat = new Heartbeat(() => void sendTo(worker, { kind: 'ping' }));
     const channel = new CallChannel((message) => sendTo(worker, message), {
-      text: (of) => this.#options.text(of),
+      text: async (of) => ({ about: await this.#options.text(of) }),
     });
     const guard = new ConnectionGuard(worker.process, heartbeat);
     Object.assign(slot, { worker, heartbeat, channel, startedMs: performance.now() });
@@ -321,10 +311,9 @@ export class WorkerPool {
     await Promise.all(
       this.#answering().map(async (slot) => {
         const { channel } = slot;
-        const told = new WorkerMetrics();
-        const answer = await channel?.ask('metrics', undefined, (part) => told.add(part));
+        const answer = await channel?.ask('metrics', undefined);
         // If a worker is too busy, its last known metrics are shown.
-        if (answer !== undefined && slot.channel === channel) slot.metrics = told;
+        if (answer !== undefined && slot.channel === channel) slot.metrics = receivedMetrics(answer.rows);
       }),
     );
   }

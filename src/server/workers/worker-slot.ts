@@ -3,7 +3,7 @@ import { BackOff } from '../../runtime/back-off.js';
 import type { CallChannel } from './calls.js';
 import { Heartbeat } from './heartbeat.js';
 import type { WorkerHealth } from './messages.js';
-import { WorkerMetrics } from './worker-metrics.js';
+import { NO_METRICS } from './worker-metrics.js';
 
 /** State of one worker. */
 export interface WorkerState {
@@ -34,7 +34,7 @@ export class WorkerSlot {
   /** Whether the worker has finished its calls during a drain. */
   hasDrained = false;
   /** Last known metrics. */
-  metrics = new WorkerMetrics();
+  metrics = NO_METRICS;
   startedMs = 0;
   /** Pauses before replacements. */
   readonly backOff = new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS });
@@ -53,6 +53,6 @@ export class WorkerSlot {
     this.killedAfterMs = undefined;
     this.channel = undefined;
     this.loadedRound = 0;
-    this.metrics = new WorkerMetrics();
+    this.metrics = NO_METRICS;
   }
 }

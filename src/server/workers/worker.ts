@@ -3,7 +3,6 @@ import type { HealthVerdict } from '../../admin/health-detail.js';
 import { reportTop } from '../../admin/top/top-request.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Closers } from '../../runtime/closers.js';
-import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
 import { statFamilies } from '../metrics/stats-text.js';
@@ -12,9 +11,9 @@ import { createServerLogger } from '../server-logger.js';
 import { healthOf, openJson } from '../single-process.js';
 import { StartError } from '../start-error.js';
 import { openTlsFiles } from '../tls-files.js';
-import { CallChannel, type SendPart, type SharedText, sendRows } from './calls.js';
+import { type Answer, CallChannel, type SharedText } from './calls.js';
 import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
-import { sendFamilies } from './worker-metrics.js';
+import { metricsParts } from './worker-metrics.js';
 import { WorkerPolicies } from './worker-policies.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
@@ -33,20 +32,20 @@ interface Started {
 class Worker {
   readonly #closers = new Closers();
   readonly #calls = new CallChannel(send, {
-    top: async (question, sendPart) => {
+    top: async (question) => {
       const top = this.#started?.service.top;
-      if (top === undefined) return undefined;
-      const { rows, about } = reportTop(top, question);
-      await sendRows(rows, sendPart);
-      return about;
+      return top && reportTop(top, question);
     },
-    rates: (_question, sendPart) => this.#sendRates(sendPart),
-    metrics: async (_question, sendPart) => {
+    rates: async () => this.#newRates(),
+    metrics: async () => {
       const metrics = this.#started?.service.metrics;
       if (metrics === undefined) return undefined;
-      await sendFamilies('metrics', await metrics.registry.read(), sendPart);
-      await sendFamilies('stats', statFamilies(metrics.reference), sendPart);
-      return null;
+      const families = await metrics.registry.read();
+      const rows = function* () {
+        yield* metricsParts('metrics', families);
+        yield* metricsParts('stats', statFamilies(metrics.reference));
+      };
+      return { rows: rows(), about: null };
     },
   });
   #started: Started | undefined;
@@ -148,20 +147,19 @@ class Worker {
 
   /** Returns a text about all processes. */
   async #text(of: SharedText): Promise<Buffer> {
-    const text = await this.#calls.ask('text', of, undefined, TEXT_TIMEOUT_MS);
+    const text = await this.#calls.ask('text', of, TEXT_TIMEOUT_MS);
     if (text === undefined) throw new Error('the primary process did not answer in time');
-    return Buffer.from(text);
+    return Buffer.from(text.about);
   }
 
-  /** Sends the decisions since the previous call, and the current latency of Redis. */
-  async #sendRates(sendPart: SendPart<'rates'>): Promise<FailureCounts | undefined> {
+  /** Returns the decisions since the previous call, and sends the current latency of Redis. */
+  #newRates(): Answer<'rates'> | undefined {
     const metrics = this.#started?.service.metrics;
     if (metrics === undefined) return undefined;
     const rows: RateCounts[] = [];
     metrics.takeNewDecisions((row) => rows.push(row));
-    await sendRows(rows, sendPart);
     this.#sendHealth();
-    return metrics.takeNewFailures();
+    return { rows, about: metrics.takeNewFailures() };
   }
 
   #sendHealth(): void {

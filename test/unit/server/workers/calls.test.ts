@@ -1,15 +1,9 @@
 import { expect, test } from '@jest/globals';
-import {
-  CallChannel,
-  type CallHandlers,
-  type CallMessage,
-  ROWS_PER_PART,
-  sendRows,
-} from '../../../../src/server/workers/calls.js';
+import { CallChannel, type CallHandlers, type CallMessage } from '../../../../src/server/workers/calls.js';
 
 const QUESTION = { kind: 'look', of: 'minute', keys: [] } as const;
 const ABOUT = { covers: 1 } as never;
-const ROWS = Array.from({ length: 3 * ROWS_PER_PART + 1 }, (_, at) => at as never);
+const ROWS = Array.from({ length: 200 }, (_, at) => at as never);
 
 /** Returns a channel to a process with these handlers, and all messages of that process. */
 function channelTo(handlers: CallHandlers) {
@@ -22,29 +16,48 @@ function channelTo(handlers: CallHandlers) {
   return { one, messages };
 }
 
-test('an answer comes in parts', async () => {
+test('the rows of an answer come in parts', async () => {
   const { one, messages } = channelTo({
-    top: async (question, sendPart) => {
+    top: async (question) => {
       expect(question).toEqual(QUESTION);
-      await sendRows(ROWS, sendPart);
-      return ABOUT;
+      return { rows: ROWS, about: ABOUT };
     },
+    metrics: async () => ({ rows: ROWS.slice(0, 2), about: null }),
   });
-  const rows: unknown[] = [];
-  expect(await one.ask('top', QUESTION, (part) => rows.push(...part))).toEqual(ABOUT);
-  expect(rows).toEqual(ROWS);
+  expect(await one.ask('top', QUESTION)).toEqual({ rows: ROWS, about: ABOUT });
   expect(messages.map(({ kind }) => kind)).toEqual(['part', 'part', 'part', 'part', 'answer']);
+  expect(await one.ask('metrics', undefined)).toEqual({ rows: ROWS.slice(0, 2), about: null });
+});
+
+test('the next row is not computed before the previous part is sent', async () => {
+  let sent = (): void => {};
+  let computed = 0;
+  const channel = new CallChannel(() => new Promise((resolve) => (sent = resolve)), {
+    metrics: async () => ({
+      about: null,
+      rows: (function* () {
+        for (const row of ROWS) {
+          computed++;
+          yield row;
+        }
+      })(),
+    }),
+  });
+  void channel.receive({ kind: 'call', id: 1, name: 'metrics', question: undefined });
+  for (let parts = 1; parts <= 3; parts++) {
+    await new Promise(setImmediate);
+    expect(computed).toBe(parts);
+    sent();
+  }
 });
 
 test('a process that does not answer is given up, and its late answers are ignored', async () => {
   const sent: CallMessage[] = [];
   const channel = new CallChannel(async (message) => void sent.push(message), {});
-  let parts = 0;
-  expect(await channel.ask('top', QUESTION, () => parts++, 1)).toBeUndefined();
+  expect(await channel.ask('top', QUESTION, 1)).toBeUndefined();
   const id = sent[0]?.id ?? 0;
-  await channel.receive({ kind: 'part', id, part: [] });
-  await channel.receive({ kind: 'answer', id, answer: ABOUT });
-  expect(parts).toBe(0);
+  await channel.receive({ kind: 'part', id, rows: ROWS });
+  await channel.receive({ kind: 'answer', id, about: ABOUT });
 });
 
 test('calls to a process that exits end without an answer', async () => {
