@@ -3,7 +3,6 @@ import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { ineffectiveSettings } from './ineffective-settings.js';
 import { inertRefusal } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
-import type { RefusedSetting } from './setting.js';
 import { type GivenSettings, refusedSettings } from './settings-check.js';
 import {
   INERT_VARIABLES,
@@ -76,16 +75,13 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     if ((environment[name] ?? '') === '' || sentence === undefined) continue;
     (effect === 'refused' ? errors : removedNotes).push(`${name}: ${sentence}`);
   }
-  const refusedInerts: RefusedSetting[] = [];
   for (const variable of INERT_VARIABLES) {
-    const { name, type } = variable;
     const found = readVariable(variable, environment, flags);
     if (found === undefined) continue;
-    given.add(name);
-    const parsed = parseValue(type, found.text);
-    const refusal = parsed.ok ? inertRefusal(variable, parsed.value) : undefined;
-    if (!parsed.ok) reject([variable], invalid(found.text, parsed.expected));
-    else if (refusal !== undefined) refusedInerts.push({ variables: [name], sentence: refusal });
+    given.add(variable.name);
+    const parsed = parseValue(variable.type, found.text);
+    const fault = parsed.ok ? inertRefusal(variable, parsed.value) : invalid(found.text, parsed.expected);
+    if (fault !== undefined) reject([variable], fault);
   }
   if (errors.length > 0) return { ok: false, errors, byFlag };
   const { useDogStatsd, disableStats, dogStatsdMogrifiers } = values as Settings;
@@ -93,7 +89,7 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
   const mogrifiers = readMogrifiers(inUse, environment);
   if (!mogrifiers.ok) return { ...mogrifiers, byFlag: flags['USE_DOG_STATSD_MOGRIFIERS'] !== undefined };
   const settings: Settings = { ...(values as Settings), dogStatsdMogrifierTable: mogrifiers.mogrifiers };
-  for (const { variables, sentence } of [...refusedSettings(settings, given), ...refusedInerts]) {
+  for (const { variables, sentence } of refusedSettings(settings, given)) {
     reject(
       VARIABLES.filter(({ name }) => variables.includes(name)),
       sentence,
