@@ -66,7 +66,7 @@ export interface LoadingPolicyProvider extends PolicyProvider {
   /** Returns the status of each domain, sorted by name. */
   domains(): readonly DomainStatus[];
   /** The tables of `plans` in Redis that the provider polls; undefined if it has none. */
-  readonly sources?: Pick<PlanSources, 'ages' | 'failures' | 'rows'> | undefined;
+  readonly sources?: Pick<PlanSources, 'ages' | 'failures' | 'loadedRows'> | undefined;
   /** Requests a new load of the policies. */
   reload(reason: ReloadReason): void;
   close(): void;

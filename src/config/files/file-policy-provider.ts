@@ -138,7 +138,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     const { errors, policySet, memory } = this.loaded;
     const batches = errors.length === 0 ? [] : [...inBatches(policyItems(policySet))];
     const kept = errors.length === 0 ? undefined : { version: policySet.version, batches, memory };
-    return { kept, rows: this.sources?.rows() ?? new Map(), updates: [] };
+    return { kept, rows: this.sources?.loadedRows ?? new Map(), updates: [] };
   }
 
   /** Starts to follow the files. Changes since the initial load are loaded first. */

@@ -40,6 +40,8 @@ interface Followed {
 export class PlanSources {
   /** Called when rows have changed. */
   onChange = (): void => {};
+  /** The rows that the latest load got. */
+  loadedRows: ReadonlyMap<string, PlanBytes> = new Map();
   readonly #options: PlanSourcesOptions;
   readonly #followed = new Map<string, Followed>();
   readonly #failures = new Map<string, Map<SourceFault, number>>();
@@ -57,12 +59,13 @@ export class PlanSources {
     return this.#hasNewRows;
   }
 
-  /** Returns the rows of each address that was read. */
+  /** Returns the rows of each address that was read, for a load. */
   rows(): ReadonlyMap<string, PlanBytes> {
     const all = new Map<string, PlanBytes>();
     for (const [address, { rows }] of this.#followed) {
       if (rows?.bytes !== undefined) all.set(address, rows.bytes);
     }
+    this.loadedRows = all;
     return all;
   }
 

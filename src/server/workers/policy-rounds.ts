@@ -116,7 +116,7 @@ export class PolicyRounds {
   }
 
   #rows(): ReadonlyMap<string, PlanBytes> {
-    return this.#policies.sources?.rows() ?? new Map();
+    return this.#policies.sources?.loadedRows ?? new Map();
   }
 
   /** Tells workers with other policies to load again, and logs those that have other policies after that, too. */

@@ -33,7 +33,13 @@ function open(times: { readonly switchAfterMs?: number; readonly checkMs?: numbe
     {
       current: () => ({ domains: new Map(), version: 'v1' }),
       handover: () => ({ kept: undefined, rows, updates: [] }),
-      sources: { rows: () => rows, ages: () => new Map(), *failures() {} },
+      sources: {
+        get loadedRows() {
+          return rows;
+        },
+        ages: () => new Map(),
+        *failures() {},
+      },
     },
     { warn: (about: object) => warnings.push(about) } as never,
     times,
