@@ -18,7 +18,6 @@ import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
-import { checkWorkers } from './workers/check-workers.js';
 
 /** Facts about the process that are not settings. */
 export interface StartContext {
@@ -60,7 +59,6 @@ export async function startServer(settings: Settings, context: StartContext): Pr
 }
 
 async function open(settings: Settings, context: StartContext, closers: Closers): Promise<RunningServer> {
-  checkWorkers(settings);
   const clock = systemClock;
   const { version, terminal, entry } = context;
   const { log, output } = createServerLogger(settings, terminal);

@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { shownAddress } from '../../runtime/shown-address.js';
+import { isNodeOlderThan } from '../node-version.js';
 import { xdsServerFaults } from '../policies/xds-servers.js';
 import { readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { RefusedSetting } from './setting.js';
@@ -53,6 +54,7 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     'TLS on the debug port needs both a certificate and its key; set both DEBUG_SERVER_TLS_CERT and ' +
       'DEBUG_SERVER_TLS_KEY, or neither',
   );
+  refuseWorkers(settings, refuse);
   refuseRedis(settings, given, refuse);
   for (const [variable, why] of xdsServerFaults(settings)) {
     refuse(settings.configType === 'GRPC_XDS_SOTW', variable, why);
@@ -74,6 +76,28 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
       ENVOYS_FAMILIES.join(', '),
   );
   return refused;
+}
+
+function refuseWorkers({ workers, redisUrl, workerScheduling, grpcPort }: Settings, refuse: Refuse): void {
+  if (workers === 1) return;
+  refuse(
+    redisUrl === '',
+    'WORKERS',
+    `${workers} workers need Redis: with buckets in memory, each worker would count separately, so callers would get ` +
+      'every limit several times; set REDIS_URL, or set WORKERS=1',
+  );
+  if (workerScheduling !== 'reuse-port') return;
+  refuse(
+    isNodeOlderThan(22, 12),
+    'WORKER_SCHEDULING',
+    `reuse-port needs Node.js 22.12 or later, but this is Node.js ${process.versions.node}; upgrade Node.js, or set ` +
+      'WORKER_SCHEDULING=round-robin',
+  );
+  refuse(
+    grpcPort === 0,
+    'WORKER_SCHEDULING',
+    'reuse-port needs a fixed port, because with GRPC_PORT=0 each worker would get a different port; set GRPC_PORT',
+  );
 }
 
 /** Refuses two listeners on the same address and port. */

@@ -102,7 +102,8 @@ const CASES: Readonly<Record<string, Case>> = {
   GRPC_CLIENT_TLS_CACERT: ['c', ...OF_TLS],
   GRPC_CLIENT_TLS_SAN: ['s', ...OF_TLS],
   GRPC_TRANSPORT: ['grpc-js'],
-  WORKERS: ['2'],
+  // Without REDIS_URL, several workers are an error.
+  WORKERS: ['2', REDIS],
   WORKER_SCHEDULING: ['kernel'],
   SHUTDOWN_DRAIN_DELAY: ['1s'],
   SHUTDOWN_GRACE: ['1s'],
