@@ -30,10 +30,13 @@ export function topLines(answer: TopAnswer, from: string): readonly string[] {
 function errorText({ error, sampled, covers, of }: TopAnswer): string {
   const whole = of === 'minute' ? 60 : 3600;
   const parts = [
-    error.denied === 0 && error.used === 0
-      ? 'exact numbers'
-      : `numbers are too high by at most ${Math.round(error.denied)} denied requests and ` +
-        `${Math.round(error.used)} used hits`,
+    ...(error.denied > 0 || error.used > 0
+      ? [
+          `numbers are too high by at most ${Math.round(error.denied)} denied requests and ` +
+            `${Math.round(error.used)} used hits`,
+        ]
+      : []),
+    ...(error.denied === 0 && error.used === 0 && sampled === 1 ? ['exact numbers'] : []),
     ...(sampled > 1 ? [`estimated from 1 in ${sampled} decisions`] : []),
     ...(covers < whole * 0.95 ? [`only ${secondsText(covers)} of data so far`] : []),
   ];

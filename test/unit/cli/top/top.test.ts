@@ -113,6 +113,9 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
     const exact = { ...answerOf(), error: { denied: 0, used: 0 } };
     port.answer = () => ({ body: exact });
     expect((await topCommand('--address', port.address)).out).toContain('\nexact numbers\n');
+    port.answer = () => ({ body: { ...exact, sampled: 8 } });
+    const sampled = (await topCommand('--address', port.address)).out;
+    expect(sampled).toContain('\nestimated from 1 in 8 decisions\n');
     port.answer = () => ({ body: { ...answerOf(), sampled: 8, covers: 34 } });
     expect((await topCommand('--address', port.address)).out).toContain(
       'denied requests and 12 used hits; estimated from 1 in 8 decisions; only 34s of data so far\n',
