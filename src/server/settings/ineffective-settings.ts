@@ -17,7 +17,7 @@ export function ineffectiveSettings(settings: Settings, given: ReadonlySet<strin
   const inert = INERT_VARIABLES.filter(({ name }) => given.has(name)).map(
     ({ name, reason }) => `${name} has no effect: ${reason}`,
   );
-  return [...unmet, ...inert, ...samplingRateNotes(settings)];
+  return [...unmet, ...inert, ...schedulingNotes(settings, given), ...samplingRateNotes(settings)];
 }
 
 /** Returns whether a condition of a row holds. */
@@ -56,6 +56,12 @@ function usesTls(settings: Settings, prefix: 'REDIS' | 'REDIS_PERSECOND'): boole
   if (prefix === 'REDIS_PERSECOND' && !settings.perSecond) return false;
   const address = readRedisAddress(redisInstance(settings, prefix));
   return 'tls' in address && address.tls;
+}
+
+/** Returns a warning about a distribution of connections to workers, of which there is only one. */
+function schedulingNotes({ workers }: Settings, given: ReadonlySet<string>): readonly string[] {
+  if (workers > 1 || !given.has('WORKER_SCHEDULING')) return [];
+  return ['WORKER_SCHEDULING has no effect: set WORKERS to a value above 1, or unset this variable.'];
 }
 
 /** Returns a warning about a sampling rate above 1, which may have been meant as a percentage. */

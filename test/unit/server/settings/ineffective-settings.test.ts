@@ -104,7 +104,12 @@ const CASES: Readonly<Record<string, Case>> = {
   GRPC_TRANSPORT: ['grpc-js'],
   // Without REDIS_URL, several workers are an error.
   WORKERS: ['2', REDIS],
-  WORKER_SCHEDULING: ['kernel'],
+  WORKER_SCHEDULING: [
+    'kernel',
+    { ...REDIS, WORKERS: '2' },
+    [{}, 'set WORKERS to a value above 1'],
+    [{ WORKERS: '1' }, 'set WORKERS to a value above 1'],
+  ],
   SHUTDOWN_DRAIN_DELAY: ['1s'],
   SHUTDOWN_GRACE: ['1s'],
   BACKEND_TYPE: ['redis', REDIS],
