@@ -193,8 +193,10 @@ describe('with round-robin', () => {
     }
     expect(after).toContainEqual(expect.objectContaining({ pid: well.pid }));
     expect(isAlive(hung.pid)).toBe(false);
-    expect(said(SILENT)).toMatchObject([{ id: hung.id, pid: hung.pid, level: 'warning' }]);
-    expect(said(REPLACED)).toMatchObject([{ how: 'SIGKILL', silentMs: REPLACE_AFTER_MS, level: 'error' }]);
+    expect(said(SILENT)).toMatchObject([{ worker: hung.id, pid: hung.pid, level: 'warning' }]);
+    expect(said(REPLACED)).toMatchObject([
+      { worker: hung.id, pid: hung.pid, how: 'SIGKILL', silentMs: REPLACE_AFTER_MS, level: 'error' },
+    ]);
     expect(await counts()).toEqual([killed + 1, restarts + 1]);
     expect(await metric(server, 'weir_worker_states{state="serving"}')).toBe(2);
     for (const client of clients.values()) client.close();
@@ -214,7 +216,7 @@ describe('with round-robin', () => {
     await expectSixDecided(`127.0.0.1:${server.grpcPort}`);
     process.kill(hung.pid, 'SIGCONT');
     await untilServing(hung.id);
-    expect(said(BACK)).toMatchObject([{ id: hung.id, pid: hung.pid }]);
+    expect(said(BACK)).toMatchObject([{ worker: hung.id, pid: hung.pid }]);
     // Both workers accept connections.
     for (const client of (await connectToBoth()).values()) client.close();
 

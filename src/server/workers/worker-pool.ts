@@ -264,14 +264,14 @@ export class WorkerPool {
     const silentMs = heartbeat.silent ? heartbeat.silentMs : undefined;
     heartbeat.onMessage(answer);
     if (!slot.listens || silentMs === undefined) return;
-    const about = { id: worker?.id, pid: worker?.process.pid, silentMs };
+    const about = { ...nameOf(worker), silentMs };
     this.#options.log.info(about, 'a worker process is responding again and receives new connections');
     this.#options.onChange();
   }
 
   #onSilent(slot: WorkerSlot): void {
     const { worker, heartbeat } = slot;
-    const about = { id: worker?.id, pid: worker?.process.pid, silentMs: heartbeat.silentMs };
+    const about = { ...nameOf(worker), silentMs: heartbeat.silentMs };
     this.#options.log.warn(about, 'a worker process does not answer and gets no new connections');
     this.#options.onChange();
   }
@@ -288,6 +288,7 @@ export class WorkerPool {
     if (silentMs !== undefined) this.silentKilled++;
     for (const of of ['metrics', 'stats'] as const) this.#aggregated[of].keep(slot.metrics[of]);
     const { backOff, startedMs } = slot;
+    const name = nameOf(slot.worker);
     slot.clear();
     this.#options.onChange();
     this.#endDrained();
@@ -296,10 +297,10 @@ export class WorkerPool {
     if (performance.now() - startedMs >= STABLE_MS) backOff.reset();
     const pauseMs = backOff.next();
     if (silentMs === undefined) {
-      this.#options.log.error({ how, pauseMs }, 'a worker process ended; weir starts a replacement');
+      this.#options.log.error({ ...name, how, pauseMs }, 'a worker process ended; weir starts a replacement');
     } else {
       const what = 'a worker process did not answer and was killed; weir starts a replacement';
-      this.#options.log.error({ how, silentMs, pauseMs }, what);
+      this.#options.log.error({ ...name, how, silentMs, pauseMs }, what);
     }
     slot.retry = setTimeout(() => {
       this.restarts++;
@@ -325,4 +326,9 @@ function sendTo(worker: Worker, message: ToWorker): Promise<void> {
     if (worker.isConnected()) worker.process.send?.(message, () => resolve());
     else resolve();
   });
+}
+
+/** Returns the fields that name a worker in the log. Lines that a worker writes have the first of them, too. */
+function nameOf(worker: Worker | undefined): { worker: number | undefined; pid: number | undefined } {
+  return { worker: worker?.id, pid: worker?.process.pid };
 }
