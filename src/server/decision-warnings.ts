@@ -28,7 +28,9 @@ const GIVEN_UP_SENTENCES: Readonly<Record<GivenUpReason, string>> = {
     `their holds do not fit into a hold token of ${MAX_TOKEN_CHARACTERS} characters. Send fewer descriptors with ` +
     'concurrency or hold in a request',
   late: 'they are large, and waited too long for their turn',
-  full: 'too many large requests, or too many requests for Redis, were waiting',
+  full:
+    'too many large requests, or too many requests for Redis, were waiting, or the deadline had passed before ' +
+    'weir could ask Redis',
 };
 
 /** Returns a line of the log with its long texts shortened, so that its size is bounded. */

@@ -95,7 +95,9 @@ export const GIVEN_UP_REASONS = {
   match_work: 'matching needed more work than MAX_MATCH_WORK',
   hold_token: 'the request would have placed too many holds for one hold token',
   late: 'a large request waited too long for its turn',
-  full: 'too many large requests, or too many requests for Redis, were waiting',
+  full:
+    'too many large requests, or too many requests for Redis, were waiting, or the deadline had passed before ' +
+    'weir could ask Redis',
 } as const;
 /** Results of operators' commands, with their meanings. */
 export const ADMIN_RESULTS = {

@@ -85,8 +85,7 @@ function exportListener(log: Logger): { taken(): void; failed(error: Error | und
       failing = true;
       log.warn(
         { reason: reasonOf(error) },
-        'the OpenTelemetry collector does not accept spans, so weir drops spans when its buffer is ' +
-          'full; check OTEL_EXPORTER_OTLP_ENDPOINT',
+        'the OpenTelemetry collector does not accept spans, so weir drops them; check OTEL_EXPORTER_OTLP_ENDPOINT',
       );
     },
   };
