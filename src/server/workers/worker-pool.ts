@@ -179,13 +179,15 @@ export class WorkerPool {
 
   #fork(slot: WorkerSlot): void {
     expectState(slot.worker === undefined && !slot.started, 'a slot has at most one worker at a time');
-    const worker = cluster.fork();
+    slot.startedMs = performance.now();
+    const worker = forkWorker((why) => this.#onExit(slot, why));
+    if (worker === undefined) return;
     const heartbeat = new Heartbeat(() => void sendTo(worker, { kind: 'ping' }));
     const channel = new CallChannel((message) => sendTo(worker, message), {
       text: async (of) => ({ about: await this.#options.text(of) }),
     });
     const guard = new ConnectionGuard(worker.process, heartbeat);
-    Object.assign(slot, { worker, heartbeat, channel, startedMs: performance.now() });
+    Object.assign(slot, { worker, heartbeat, channel });
     worker.on('message', (message: FromWorker) => {
       // Messages of a worker may arrive after its exit. Its metrics are already kept by then, and the slot may belong
       // to another worker.
@@ -318,6 +320,22 @@ export class WorkerPool {
       }),
     );
   }
+}
+
+/**
+ * Starts a process. Returns undefined if the system cannot create one, for example because no file descriptor is free,
+ * and then calls `failed` with the reason.
+ */
+function forkWorker(failed: (why: string) => void): Worker | undefined {
+  try {
+    const worker = cluster.fork();
+    if (worker.process.pid !== undefined) return worker;
+    // Node.js reports an error, but no exit. The process may lack a channel, too.
+    worker.once('error', (error: Error) => failed(error.message));
+  } catch (error) {
+    setImmediate(() => failed((error as Error).message));
+  }
+  return undefined;
 }
 
 /** Sends a message. Resolves once it is in the channel, or if the worker has exited. */
