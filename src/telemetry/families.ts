@@ -513,7 +513,9 @@ export const FAMILIES = {
     type: 'counter',
     help: 'Bucket commands on the debug port, by action and result.',
     labels: {
-      action: { meaning: 'The action; `access` for calls without permission.' },
+      action: {
+        meaning: 'The action; `access` for calls without permission, `unknown` for invalid requests.',
+      },
       result: { meaning: 'The result.', values: ADMIN_RESULTS },
     },
   },

@@ -18,7 +18,7 @@ import {
   type QuestionResult,
 } from './question-context.js';
 import { quotedText } from './read-question.js';
-import { failureOfAll, notAsked, shownLimit } from './shown-buckets.js';
+import { failureOfAll, notAsked, sentence, shownLimit, storeUnread } from './shown-buckets.js';
 
 /** Maximum number of rules in a message. */
 const MAX_NAMED = 10;
@@ -56,7 +56,7 @@ export async function changeBuckets(
   const failure = failureOfAll(answers);
   if (failure !== undefined) {
     // A dry run only peeks.
-    return isDry ? new QuestionFailure(503, notAsked(failure)) : failedChange(failure);
+    return isDry ? new QuestionFailure(503, storeUnread(failure)) : failedChange(failure);
   }
   const failed = (error: StorageError): string => (isDry ? notAsked(error) : sentence(changeFailed(error)));
   const results = await releaseFrom(held, { hold: undefined, isDry }, context, policy.domain);
@@ -160,8 +160,4 @@ function notesOn(
   if (isCut)
     notes.push(`${dryRun === true ? 'Tokens would be' : 'Tokens were'} granted only up to the capacity.`);
   return notes;
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

@@ -24,7 +24,7 @@ import {
   QuestionFailure,
   type QuestionResult,
 } from './question-context.js';
-import { failureOfAll, notAsked, shownLimit } from './shown-buckets.js';
+import { failureOfAll, shownLimit, storeUnread } from './shown-buckets.js';
 
 /**
  * Runs `release`: settles one hold or all holds of the buckets, with a use of 0. Their slots or hits are free again,
@@ -46,7 +46,7 @@ export async function releaseHolds(asked: PolicyQuestion, context: QuestionConte
   const peek = () => calls.ask(held.map(({ take }) => ({ take, hits: 0 })));
   const before = await peek();
   const unavailable = failureOfAll(before);
-  if (unavailable !== undefined) return new QuestionFailure(503, notAsked(unavailable));
+  if (unavailable !== undefined) return new QuestionFailure(503, storeUnread(unavailable));
 
   const isDry = question.dry_run === true;
   const hold = question.hold === undefined ? undefined : decodeHoldId(question.hold);

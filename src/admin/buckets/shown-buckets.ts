@@ -71,7 +71,17 @@ export function failureOfAll(answers: readonly (BucketFound | StorageError)[]): 
   return failures.length === answers.length ? failures[0] : undefined;
 }
 
-/** Returns the reason why the level of a bucket is unknown. */
-export function notAsked({ message }: StorageError): string {
-  return `The store could not be read: ${message}.`;
+/** Returns the reason why the levels of all buckets are unknown, without a full stop. */
+export function storeUnread({ message }: StorageError): string {
+  return `the store could not be read: ${message}`;
+}
+
+/** Returns a note with the reason why the level of a bucket is unknown. */
+export function notAsked(error: StorageError): string {
+  return sentence(storeUnread(error));
+}
+
+/** Returns a message as a sentence: with a capital letter and a full stop. */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

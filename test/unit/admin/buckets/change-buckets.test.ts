@@ -229,7 +229,7 @@ test('reports that a change may have been made if the store did not answer', asy
   expect(bench.announced).toBe(1);
   // A failed dry run certainly had no effect.
   expect(await bench.refused({ ...question, dry_run: true })).toBe(
-    '503 The store could not be read: no answer within 20ms.',
+    '503 the store could not be read: no answer within 20ms',
   );
   bench.broken = new StorageError('breaker_open', 'Redis failed 5 times');
   expect(await bench.refused(question)).toMatch(/so nothing was changed; try again$/);

@@ -228,7 +228,7 @@ test('changes nothing', async () => {
 test('reports that the store is unavailable', async () => {
   bench.broken = new StorageError('disconnected', 'Redis is not connected');
   const question = { action: 'show', entries: entriesOf('tenant=acme') };
-  expect(await bench.refused(question)).toBe('503 The store could not be read: Redis is not connected.');
+  expect(await bench.refused(question)).toBe('503 the store could not be read: Redis is not connected');
   expect(bench.counted).toEqual(['show failed']);
 });
 
