@@ -85,7 +85,8 @@ function exportListener(log: Logger): { taken(): void; failed(error: Error | und
       failing = true;
       log.warn(
         { reason: reasonOf(error) },
-        'the OpenTelemetry collector does not accept spans, so weir drops them; check OTEL_EXPORTER_OTLP_ENDPOINT',
+        'the OpenTelemetry collector does not accept spans, so weir drops them; check OTEL_EXPORTER_OTLP_ENDPOINT, ' +
+          'which is a URL such as http://collector:4318',
       );
     },
   };
