@@ -16,14 +16,10 @@ import { workingDirectoryHint } from '../../working-directory.js';
 import { readNamedFile } from '../named-file.js';
 import { ConfigWarnings } from '../policies/config-warnings.js';
 import { metricsEndpoint } from '../ports/endpoints.js';
+import { parseListenAddress, servesReference } from '../settings/settings-check.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError, StartError } from '../start-error.js';
 import { readMappingFile } from './mapping-file.js';
-
-/** Returns whether the metrics of the reference are served. */
-function servesReference(settings: Settings): boolean {
-  return settings.usePrometheus && !settings.disableStats;
-}
 
 /** Maximum number of problems of a mapping file in a message. */
 const MAX_SHOWN = 20;
@@ -73,14 +69,6 @@ export function exposeReference(settings: Settings, metrics: Metrics, log: Logge
     now: () => performance.now(),
   });
   metrics.registry.addSource(() => mapped.families());
-}
-
-/** Parses `host:port`, `[host]:port` or `:port`, in Go's syntax. Returns undefined if the address is invalid. */
-function parseListenAddress(address: string): { host: string; port: number } | undefined {
-  const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(address);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535) return undefined;
-  return { host: match[1] ?? match[2] ?? '', port };
 }
 
 /**

@@ -100,13 +100,28 @@ function refuseWorkers({ workers, redisUrl, workerScheduling, grpcPort }: Settin
   );
 }
 
+/** Returns whether the metrics of the reference are served. */
+export function servesReference(settings: Settings): boolean {
+  return settings.usePrometheus && !settings.disableStats;
+}
+
+/** Parses `host:port`, `[host]:port` or `:port`, in Go's syntax. Returns undefined if the address is invalid. */
+export function parseListenAddress(address: string): { host: string; port: number } | undefined {
+  const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) return undefined;
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
 /** Refuses two listeners on the same address and port. */
 function refuseSharedPorts(settings: Settings, refuse: Refuse): void {
+  const metrics = parseListenAddress(settings.prometheusAddr);
   const grpc = { name: 'GRPC_PORT', host: settings.grpcHost, port: settings.grpcPort };
   const listeners = [
     ...(settings.grpcUds === '' ? [grpc] : []),
     { name: 'PORT', host: settings.host, port: settings.port },
     { name: 'DEBUG_PORT', host: settings.debugHost, port: settings.debugPort },
+    ...(servesReference(settings) && metrics !== undefined ? [{ name: 'PROMETHEUS_ADDR', ...metrics }] : []),
   ];
   const covers = (host: string, other: string): boolean =>
     [other, '', '::'].includes(host) || (host === '0.0.0.0' && isIPv4(other));

@@ -316,6 +316,9 @@ test.each<[environment: Record<string, string>, name: string | undefined, other:
   [{ GRPC_PORT: '8080', GRPC_HOST: '0.0.0.0', HOST: '::1' }, undefined, ''],
   [{ GRPC_PORT: '8080', GRPC_UDS: '/run/weir.sock' }, undefined, ''],
   [{ GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0' }, undefined, ''],
+  [{ USE_PROMETHEUS: 'true', PROMETHEUS_ADDR: ':8080' }, 'PROMETHEUS_ADDR', 'PORT'],
+  [{ USE_PROMETHEUS: 'true', PROMETHEUS_ADDR: '127.0.0.2:8080' }, undefined, ''],
+  [{ PROMETHEUS_ADDR: ':8080' }, undefined, ''],
 ])('two listeners with one port: %j', (environment, name, other) => {
   const error = `${name}: ${other} also uses port 8080; choose a different port for one of the two`;
   expect(errorsOf(environment)).toEqual(name === undefined ? [] : [error]);
