@@ -33,7 +33,7 @@ export async function readServerPolicies({ policy, debug, target }: CheckOptions
   }
   const server = debug ?? target.debug ?? defaultDebugServer(target.address);
   if (server === undefined) return { kind: 'unknown', why: undefined };
-  const access = { token: undefined, ca: undefined, timeoutMs: DEBUG_TIMEOUT_MS };
+  const access = { token: undefined, ca: undefined, timeoutMs: DEBUG_TIMEOUT_MS, isOfCheck: true } as const;
   const path = '/rlconfig?format=json';
   const read = await callDebugPort<ShownConfig>(server, access, { path, fields: { domains: 'list' } });
   if (!read.ok) return { kind: 'unknown', why: debug === undefined ? undefined : read.sentence };

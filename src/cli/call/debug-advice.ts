@@ -20,8 +20,22 @@ const OUTCOME_UNKNOWN =
 /** Maximum length of a server's error message, in characters. Longer messages, which weir never sends, are cut. */
 const MAX_MESSAGE_CHARACTERS = 2000;
 
-const GRPC_PORT_ADVICE =
-  'the server speaks HTTP/2, so this may be the gRPC port; specify the debug port (DEBUG_PORT) with --address';
+/** Returns the option with the address of the debug port. */
+function addressOption({ isOfCheck }: DebugAccess): string {
+  return isOfCheck ? '--debug' : '--address';
+}
+
+/** Returns how a user makes the command trust the CA of a server. */
+function trustAdvice({ isOfCheck }: DebugAccess): string {
+  return `set ${isOfCheck ? 'NODE_EXTRA_CA_CERTS' : '--tls-ca'} to the file with the CA certificate`;
+}
+
+function grpcPortAdvice(access: DebugAccess): string {
+  return (
+    'the server speaks HTTP/2, so this may be the gRPC port; specify the debug port (DEBUG_PORT) with ' +
+    addressOption(access)
+  );
+}
 
 /**
  * Explains why a call failed and what to do, in a sentence without a full stop. The sentence never contains a token.
@@ -33,17 +47,19 @@ export async function callFailureMessage(error: NodeJS.ErrnoException, call: Fai
 
 async function reason(error: NodeJS.ErrnoException, { server, access, sent }: FailedCall): Promise<string> {
   const name = debugName(server);
+  const option = addressOption(access);
+  const retry = access.isOfCheck ? '' : ', or raise --timeout';
   switch (error.code) {
     case 'ECONNREFUSED':
       return (
-        `nothing listens on ${name}; start weir serve, or specify the server's debug port with --address ` +
+        `nothing listens on ${name}; start weir serve, or specify the server's debug port with ${option} ` +
         '(DEBUG_HOST and DEBUG_PORT), or use kubectl port-forward or ssh -L for a remote server'
       );
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `the host name in ${name} cannot be resolved; specify the correct address with --address`;
+      return `the host name in ${name} cannot be resolved; specify the correct address with ${option}`;
     case 'ETIMEDOUT':
-      return `no answer from ${name} within ${access.timeoutMs} ms; check the server, or raise --timeout`;
+      return `no answer from ${name} within ${access.timeoutMs} ms; check the server${retry}`;
     case 'EOTHERCERT':
       return (
         `${name}: ${error.message}; restart the server to load the new certificate, or specify the server ` +
@@ -51,7 +67,7 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
       );
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return (
-        `the certificate of ${name} is for another name (${error.message}); set --address to a name in ` +
+        `the certificate of ${name} is for another name (${error.message}); set ${option} to a name in ` +
         'the certificate'
       );
   }
@@ -62,11 +78,11 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
   ) {
     const remedy =
       access.ca === undefined
-        ? 'set --tls-ca to the file with the CA certificate'
+        ? trustAdvice(access)
         : 'check that the --tls-ca file contains the CA of this certificate, and that the certificate has not expired';
     return `the certificate of ${name} is not accepted (${certificateFault(error.message)}); ${remedy}`;
   }
-  const other = sent && server.tls ? undefined : await protocolMismatch(server, name);
+  const other = sent && server.tls ? undefined : await protocolMismatch(server, name, access);
   return (
     other ??
     `the call to ${name} failed: ${error.message}; check that the server runs and that this address is ` +
@@ -75,16 +91,20 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
 }
 
 /** Returns advice if the listener does not use the protocol of the call, else undefined. */
-async function protocolMismatch(server: DebugServer, name: string): Promise<string | undefined> {
+async function protocolMismatch(
+  server: DebugServer,
+  name: string,
+  access: DebugAccess,
+): Promise<string | undefined> {
   const host = server.host.includes(':') ? `[${server.host}]` : server.host;
   const protocol = await detectProtocol(`${host}:${server.port}`);
   if (protocol === 'HTTP/2') {
-    return `${name}: ${GRPC_PORT_ADVICE}`;
+    return `${name}: ${grpcPortAdvice(access)}`;
   }
   if (protocol === 'TLS' && !server.tls) {
     return (
-      `${name} speaks TLS, but weir connected without TLS; write https:// before the address, and set ` +
-      '--tls-ca to the file with the CA certificate'
+      `${name} speaks TLS, but weir connected without TLS; write https:// before the address, and ` +
+      trustAdvice(access)
     );
   }
   if (protocol === 'HTTP/1.1' && server.tls) {
@@ -102,15 +122,21 @@ export function errorAnswerMessage(
   path: string,
   status: number,
   serverMessage: string | undefined,
+  access: DebugAccess,
 ): string {
   const sentence =
     serverMessage === undefined
       ? undefined
       : shown(serverMessage.trim(), MAX_MESSAGE_CHARACTERS).replace(/\.$/, '');
-  return printableLine(`${debugName(server)}: ${errorAnswerReason(path, status, sentence)}`);
+  return printableLine(`${debugName(server)}: ${errorAnswerReason(path, status, sentence, access)}`);
 }
 
-function errorAnswerReason(path: string, status: number, serverMessage: string | undefined): string {
+function errorAnswerReason(
+  path: string,
+  status: number,
+  serverMessage: string | undefined,
+  access: DebugAccess,
+): string {
   if (serverMessage !== undefined) {
     const tokenMissing = status === 401 && !serverMessage.includes('--token-file');
     return tokenMissing
@@ -121,12 +147,15 @@ function errorAnswerReason(path: string, status: number, serverMessage: string |
     case 404:
       return (
         `${path} does not exist: the server is an older version of weir, or this address is not its debug ` +
-        'port; specify the debug port (DEBUG_HOST and DEBUG_PORT) with --address'
+        `port; specify the debug port (DEBUG_HOST and DEBUG_PORT) with ${addressOption(access)}`
       );
     case 505:
-      return GRPC_PORT_ADVICE;
+      return grpcPortAdvice(access);
     case 200:
-      return `the answer to ${path} does not come from weir; specify the debug port of a weir server with --address`;
+      return (
+        `the answer to ${path} does not come from weir; specify the debug port of a weir server with ` +
+        addressOption(access)
+      );
     default:
       return (
         `${path} returned HTTP status ${status}; check the server, and check that this address is the ` +

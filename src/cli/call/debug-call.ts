@@ -53,7 +53,7 @@ export async function callDebugPort<Answer>(
   if (raw.status === 200 && isAnswer) return { ok: true, answer: body as Answer };
   const { error } = body ?? {};
   const reason = typeof error === 'string' ? error : undefined;
-  return { ok: false, sentence: errorAnswerMessage(server, path, raw.status, reason) };
+  return { ok: false, sentence: errorAnswerMessage(server, path, raw.status, reason, access) };
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {

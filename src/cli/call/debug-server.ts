@@ -31,6 +31,8 @@ export interface DebugAccess {
   /** CAs that are trusted to issue server certificates; undefined trusts the CAs of Node.js. */
   readonly ca: Buffer | undefined;
   readonly timeoutMs: number;
+  /** Whether `weir check` calls, which names the port with `--debug`, and has no other options for it. */
+  readonly isOfCheck?: true;
 }
 
 /** The command line, or else the environment or a named file, does not say how to call a debug port. */
