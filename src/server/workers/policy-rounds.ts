@@ -1,4 +1,4 @@
-import type { LoadingPolicyProvider, XdsUpdate } from '../../config/policy-provider.js';
+import type { LoadingPolicyProvider, PolicyHandover, XdsUpdate } from '../../config/policy-provider.js';
 import type { PlanBytes } from '../../config/read/read-domain.js';
 import { withTimeout } from '../../runtime/turns.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -44,6 +44,8 @@ export class PolicyRounds {
   /** The latest round, which may still run. Rounds run one after the other. */
   #last: Promise<void> = Promise.resolve();
   #isRunning = false;
+  /** The updates of the round that runs. */
+  #updates: readonly XdsUpdate[] = [];
   #onLoaded = (): void => {};
   /** Rows of tables in Redis that the workers have. */
   #sentRows: ReadonlyMap<string, PlanBytes>;
@@ -74,6 +76,18 @@ export class PolicyRounds {
     return this.#last;
   }
 
+  /**
+   * Returns what a worker loads that starts now. It includes the updates of the round that runs, because this worker
+   * may have missed their message.
+   */
+  handover(): PolicyHandover {
+    const inEffect = this.#policies.handover();
+    const isReplaced = ({ server }: XdsUpdate): boolean =>
+      this.#updates.some((update) => update.server === server);
+    const others = inEffect.updates.filter((update) => !isReplaced(update));
+    return { ...inEffect, updates: [...others, ...this.#updates] };
+  }
+
   /** Notes that a worker has loaded the policies of a round, or has exited. */
   loaded(): void {
     this.#onLoaded();
@@ -91,6 +105,7 @@ export class PolicyRounds {
 
   async #runNow(updates: readonly XdsUpdate[]): Promise<void> {
     this.#isRunning = true;
+    this.#updates = updates;
     const round = ++this.#round;
     await this.#sendRows();
     const loaded = new Promise<void>((resolve) => {
@@ -102,6 +117,7 @@ export class PolicyRounds {
     this.#onLoaded();
     await withTimeout(this.#switchAfterMs, loaded, () => {});
     this.#workers.broadcast({ kind: 'switch', round });
+    this.#updates = [];
     this.#isRunning = false;
   }
 

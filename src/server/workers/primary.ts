@@ -53,7 +53,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
     onGivenUp: (error) => giveUp(error),
     start: () => {
       const health = healthOf(pool, draining);
-      return { kind: 'start', settings, version, terminal, policies: policies.handover(), health };
+      return { kind: 'start', settings, version, terminal, policies: rounds.handover(), health };
     },
     text: async (of) => (of === 'metrics' ? metricsText() : Buffer.from(healthText())),
     onChange: () => {

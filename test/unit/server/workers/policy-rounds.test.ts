@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { XdsUpdate } from '../../../../src/config/policy-provider.js';
 import type { PlanBytes } from '../../../../src/config/read/read-domain.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
 import { PolicyRounds } from '../../../../src/server/workers/policy-rounds.js';
@@ -13,12 +14,14 @@ interface Worker {
 let workers: Worker[];
 let sent: ToWorker[];
 let rows: ReadonlyMap<string, PlanBytes>;
+let updates: readonly XdsUpdate[];
 let warnings: object[];
 let rounds: PolicyRounds | undefined;
 beforeEach(() => {
   workers = [1, 2].map((id) => ({ id, loadedRound: 0, policy: 'v1' }));
   sent = [];
   rows = new Map();
+  updates = [];
   warnings = [];
 });
 afterEach(() => rounds?.close());
@@ -32,7 +35,7 @@ function open(times: { readonly switchAfterMs?: number; readonly checkMs?: numbe
     },
     {
       current: () => ({ domains: new Map(), version: 'v1' }),
-      handover: () => ({ kept: undefined, rows, updates: [] }),
+      handover: () => ({ kept: undefined, rows, updates }),
       sources: {
         get loadedRows() {
           return rows;
@@ -103,6 +106,24 @@ test('rows that have changed are sent once, block by block', async () => {
   ]);
   await opened.run([]);
   expect(kinds()).toEqual(['rows', 'rows', 'load', 'switch', 'load', 'switch']);
+});
+
+test('a worker that starts during a round gets its updates in place of those in effect', async () => {
+  const update = (server: number, versionInfo: string): XdsUpdate => ({
+    server,
+    response: { versionInfo, resources: [], typeUrl: '', nonce: '' },
+  });
+  updates = [update(0, 'a1'), update(1, 'b1')];
+  const opened = open({ switchAfterMs: LATER });
+  const done = opened.run([update(0, 'a2')]);
+  await untilTold(1);
+  const versions = (): readonly string[] =>
+    opened.handover().updates.map(({ server, response }) => `${server} ${response.versionInfo}`);
+  expect(versions()).toEqual(['1 b1', '0 a2']);
+  for (const worker of workers) worker.loadedRound = 1;
+  opened.loaded();
+  await done;
+  expect(versions()).toEqual(['0 a1', '1 b1']);
 });
 
 test('a worker with other policies is told to load again, and logged if that does not help', async () => {
