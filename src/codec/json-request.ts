@@ -44,8 +44,10 @@ export function requestFromJson(json: Uint8Array, bounds: RequestBounds): RateLi
     const text = UTF8.decode(json).replace(LONG_HITS, '$1"$2"');
     const value = JSON.parse(text) as JsonValue;
     const exceeded = cutAtBound(value, bounds);
+    // An unknown field or a wrong type ends here, because the second reading of a large text takes milliseconds.
+    const first = fromJson(schema, value);
     // Only the text shows whether a field is repeated.
-    const message = exceeded === undefined ? fromJsonString(schema, text) : fromJson(schema, value);
+    const message = exceeded === undefined ? fromJsonString(schema, text) : first;
     return { ...requestOf(message as unknown as ReadRequest), exceeded };
   } catch (error) {
     const { message } = error as Error;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { requestFromJson } from '../../../src/codec/json-request.js';
 import { responseToJson } from '../../../src/codec/json-response.js';
 import {
@@ -46,6 +46,16 @@ describe('a request in protobuf JSON', () => {
       descriptors: [{ ...NO_DESCRIPTOR, limit: { requestsPerUnit: 5, unit: 0 }, hitsAddend: 0 }],
       hitsAddend: 3,
     });
+  });
+
+  test('is parsed only once if a field is wrong', () => {
+    const parse = jest.spyOn(JSON, 'parse');
+    try {
+      expect(() => read('{"domain":"d","unknown":1}')).toThrow(DecodeError);
+      expect(parse).toHaveBeenCalledTimes(1);
+    } finally {
+      parse.mockRestore();
+    }
   });
 
   describe('above a bound', () => {
