@@ -18,6 +18,11 @@ interface ReadRequest {
 
 /** Integers in 64-bit fields that JSON.parse would round. */
 const LONG_HITS = /("(?:hitsAddend|hits_addend)"\s*:\s*)([1-9]\d{15,})(?![\d.eE])/g;
+/**
+ * Maximum depth of lists and objects. A request has five levels, and JSON.parse takes milliseconds for thousands of
+ * them, in which other callers wait.
+ */
+const MAX_DEPTH = 16;
 /** Maximum number of characters of an error message, which may quote a value. */
 const MAX_MESSAGE = 400;
 
@@ -39,6 +44,8 @@ function requestSchema(): DescMessage {
  */
 export function requestFromJson(json: Uint8Array, bounds: RequestBounds): RateLimitRequest {
   schema ??= requestSchema();
+  if (isDeeperThan(json, MAX_DEPTH))
+    throw new DecodeError(`the body has more than ${MAX_DEPTH} levels of nesting`);
   try {
     // A quoted number is the same number, and keeps all of its digits.
     const text = UTF8.decode(json).replace(LONG_HITS, '$1"$2"');
@@ -54,6 +61,29 @@ export function requestFromJson(json: Uint8Array, bounds: RequestBounds): RateLi
     const reason = message.startsWith('cannot decode') ? message : `the body is not JSON: ${message}`;
     throw new DecodeError(reason.slice(0, MAX_MESSAGE));
   }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** In ASCII, braces are brackets with another bit. */
+const CASE_BIT = 0x20;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+
+/** Returns whether lists and objects of a JSON text are nested more than `most` times. */
+function isDeeperThan(json: Uint8Array, most: number): boolean {
+  let depth = 0;
+  let isString = false;
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at] as number;
+    if (byte === QUOTE) isString = !isString;
+    else if (isString) {
+      if (byte === BACKSLASH) at++;
+    } else if ((byte | CASE_BIT) === OPEN) {
+      if (++depth > most) return true;
+    } else if ((byte | CASE_BIT) === CLOSE) depth--;
+  }
+  return false;
 }
 
 /** Shortens the lists of a request to the bounds. Returns the bound that a list exceeds first. */
