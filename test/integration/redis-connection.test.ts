@@ -100,7 +100,8 @@ test('a shifted reply closes the connection, and the calls on it count as lost',
   await waitFor('the next connection', () => store.connected);
   expect(store.connections).toMatchObject({ active: 1, opened: opened + 1 });
   expect(faults).toEqual(['not_redis']);
-  expect(log.join()).toContain('the script returned a reply in an unknown format');
+  // The last reply of the three is one too many, and may be noticed first if all replies arrive together.
+  expect(log.join()).toMatch(/\((?:the script returned a reply in an unknown format|unexpected reply)\)/);
   expect(await take(store, 'a', 0)).toMatchObject([{ remaining: 98 }]);
 });
 
