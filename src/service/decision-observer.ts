@@ -1,7 +1,7 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
-import type { Rule, RuleCounter } from '../policy/rule.js';
+import type { RuleCounter } from '../policy/rule.js';
 import type { PlannedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
 import type { GivenUpReason } from './record/decision-record.js';
@@ -22,10 +22,11 @@ export type CountedSeries = number[];
 
 /** Counts decisions. The hot path calls it, so implementations do nothing but count. */
 export interface DecisionCounts {
-  /** Returns the counter of a rule. */
-  counterOf(domain: string, rule: Rule): RuleCounter;
-  /** Returns the counter of a limit override, whose name `stat` in the reference's statistics callers choose. */
-  overrideCounter(domain: string, stat: string): RuleCounter;
+  /**
+   * Returns the counter of a limit. `label`: `Rule.path`, or `override`. `stat`: `Rule.statName`, or the name that the
+   * reference gives a limit override, which callers choose (`fromCaller`).
+   */
+  counterOf(domain: string, label: string, stat: string, fromCaller: boolean): RuleCounter;
   /** Counts a descriptor of a request that passed over the soft limit `rule`. `marked`: the request was marked. */
   passedOver(domain: string, rule: string, marked: boolean): void;
   /** Counts a descriptor of an allowed request that did not fit into `rule`, and for which another limit paid. */

@@ -105,16 +105,17 @@ export class Observation {
     }
   }
 
-  private counterOf(policy: DomainPolicy, match: Match, { rule }: PlannedTake): RuleCounter {
-    if (rule !== undefined) return this.counterOfRule(policy.domain, rule);
-    return this.counts.overrideCounter(policy.domain, overrideStat(policy, match.entries));
+  private counterOf(policy: DomainPolicy, match: Match, { rule, label }: PlannedTake): RuleCounter {
+    const { domain } = policy;
+    if (rule !== undefined) return this.counterOfRule(domain, rule);
+    return this.counts.counterOf(domain, label, overrideStat(policy, match.entries), true);
   }
 
   /** Returns the counter of a rule, which the rule keeps. */
   private counterOfRule(domain: string, rule: Rule): RuleCounter {
     const { counter } = rule;
     if (counter?.owner === this.counts) return counter;
-    rule.counter = this.counts.counterOf(domain, rule);
+    rule.counter = this.counts.counterOf(domain, rule.path, rule.statName, false);
     return rule.counter;
   }
 

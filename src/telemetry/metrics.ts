@@ -104,6 +104,8 @@ export class Metrics {
   readonly reference: ReferenceStats;
   /** Duration of calls of ShouldRateLimit. */
   readonly requestSeconds = new DurationHistogram(headOf('weir_request_duration_seconds'), REQUEST_SECONDS);
+  /** Counts an operator's command on the debug port. A field, so that it can be passed on. */
+  readonly adminCalls: AdminCounter = (action, result) => this.#calls.admin.inc({ action, result });
   readonly holds: HoldCounts;
   readonly #limits: readonly SeriesBudget[];
   readonly #byRule: SeriesBudget;
@@ -156,17 +158,9 @@ export class Metrics {
     for (const result of ['success', 'error']) this.#calls.reloads.inc({ result }, 0);
   }
 
-  /** Returns the counter of a rule. */
-  counterOf(
-    domain: string,
-    { path, statName }: { readonly path: string; readonly statName: string },
-  ): CountedRule {
-    return new CountedRule(this.#ruleCounts, { domain, label: path, stat: statName, fromCaller: false });
-  }
-
-  /** Returns the counter of a limit override that is named `stat`. All overrides of a domain share one series. */
-  overrideCounter(domain: string, stat: string): CountedRule {
-    return new CountedRule(this.#ruleCounts, { domain, label: 'override', stat, fromCaller: true });
+  /** Returns the counter of a limit with these names; see {@link CountedNames}. */
+  counterOf(domain: string, label: string, stat: string, fromCaller: boolean): CountedRule {
+    return new CountedRule(this.#ruleCounts, { domain, label, stat, fromCaller });
   }
 
   /** Passes the decisions since the previous call to `take`, by rule; see {@link takeNewCounts}. */
@@ -189,9 +183,6 @@ export class Metrics {
   spilled(domain: string, rule: string): void {
     this.#spilled.increment(domain, rule, 0);
   }
-
-  /** Counts an operator's command on the debug port. A field, so that it can be passed on. */
-  readonly adminCalls: AdminCounter = (action, result) => this.#calls.admin.inc({ action, result });
 
   /** Counts hits of a charge beyond the `max_debt` of a rule. */
   forgiven(domain: string, rule: string, hits: number): void {

@@ -98,7 +98,7 @@ function lineEnd(text: string, offset: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** Returns the offset of the first character from an offset on that is no space. */
+/** Returns the offset of the first character at or after an offset that is not a space. */
 function skipSpaces(text: string, offset: number): number {
   let at = offset;
   while (text[at] === ' ') at++;

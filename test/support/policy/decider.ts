@@ -8,7 +8,7 @@ import {
   MatchWork,
 } from '../../../src/policy/match-work.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
-import type { Rule, RuleCounter } from '../../../src/policy/rule.js';
+import type { RuleCounter } from '../../../src/policy/rule.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import type {
   BucketCounter,
@@ -71,22 +71,15 @@ class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWar
     unmatched: () => this.told.push((this.told.pop() as string).replace(' as meant', '')),
     unknownDomain: () => {},
   };
-  counterOf(domain: string, { path }: Pick<Rule, 'path'>): RuleCounter {
-    return this.#counter(domain, path, undefined);
-  }
-  overrideCounter(domain: string, stat: string): RuleCounter {
-    return this.#counter(domain, 'override', stat);
-  }
-  /** `chosen`: the name in statistics that a caller has chosen. */
-  #counter(domain: string, rule: string, chosen: string | undefined): RuleCounter {
+  counterOf(domain: string, rule: string, chosen: string, fromCaller: boolean): RuleCounter {
     return {
       owner: this,
       decided: (overLimit, would) =>
         this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${would ? ' would' : ''}`),
       counted: (stat, { hits }, outcome, shadowed) =>
         this.descriptors.push({
-          stat: chosen ?? stat,
-          fromCaller: chosen !== undefined,
+          stat: fromCaller ? chosen : stat,
+          fromCaller,
           hits,
           used: outcome?.used,
           limited: outcome?.limited ?? false,

@@ -36,7 +36,7 @@ describe('the metrics in the manual', () => {
   test('have the same labels as the exported series, each with a description', async () => {
     const stats = () => ({ ...NO_MEMORY, answers: 0, entries: 0 });
     const metrics = new Metrics({ maxSeries: 10, version: '1', memoryStats: stats, denyCacheStats: stats });
-    metrics.counterOf('d', { path: 'r', statName: 'd.r' }).decided(true, true);
+    metrics.counterOf('d', 'r', 'd.r', false).decided(true, true);
     metrics.forgiven('d', 'r', 1);
     metrics.holds.placed('d', 'r', 1);
     metrics.holds.settled('d', 'r', 1, 2);

@@ -1,20 +1,13 @@
 import { expect, test } from '@jest/globals';
-import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { BoundedCounters, SeriesBudget } from '../../../src/telemetry/bounded-counters.js';
 import { type CountedNames, CountedRule } from '../../../src/telemetry/counted-rule.js';
 import { ReferenceStats } from '../../../src/telemetry/reference/reference-stats.js';
+import { takeItem } from '../../support/limiter/take-items.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
-const TAKE: TakeItem = {
-  key: 'k',
-  tagLength: 1,
-  rate: windowRate('minute', 10),
-  hits: 1,
-  refund: false,
-  enforcement: 'enforce',
-};
+const TAKE = takeItem('k', windowRate('minute', 10));
 
 /** Counts with room for so many series of rules. */
 function countsFor(most: number) {

@@ -10,8 +10,8 @@ const linesOf = async (metrics: Metrics, family: string) =>
 
 test('forgiven hits are added up for each rule, and rules without any have no series', async () => {
   const metrics = open();
-  metrics.counterOf('d', { path: 'k', statName: 'd.k' }).decided(false, false);
-  metrics.counterOf('d', { path: 'l', statName: 'd.l' }).decided(false, false);
+  metrics.counterOf('d', 'k', 'd.k', false).decided(false, false);
+  metrics.counterOf('d', 'l', 'd.l', false).decided(false, false);
   metrics.forgiven('d', 'k', 7);
   metrics.forgiven('d', 'k', 2 ** 40);
   expect(await linesOf(metrics, 'weir_debt_forgiven_total')).toEqual([

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
+import type { TakeOutcome } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
 import { AggregatedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
@@ -11,15 +11,9 @@ import { MappedMetrics } from '../../../../src/telemetry/mapping/mapped-metrics.
 import { Mapper } from '../../../../src/telemetry/mapping/mapper.js';
 import type { Mapping } from '../../../../src/telemetry/mapping/mapping.js';
 import { ReferenceStats } from '../../../../src/telemetry/reference/reference-stats.js';
+import { takeItem } from '../../../support/limiter/take-items.js';
 
-const TAKE: TakeItem = {
-  key: 'k',
-  tagLength: 1,
-  rate: windowRate('minute', 10),
-  hits: 2,
-  refund: false,
-  enforcement: 'enforce',
-};
+const TAKE = takeItem('k', windowRate('minute', 10), { hits: 2 });
 const OK: TakeOutcome = { limited: false, remaining: 8, waitMicros: 1, used: 2, forgiven: 0, cached: false };
 
 function create(

@@ -1,20 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
+import type { TakeOutcome } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { SeriesBudget } from '../../../../src/telemetry/bounded-counters.js';
 import { DurationStats, MAX_SAMPLES } from '../../../../src/telemetry/reference/duration-stats.js';
 import { ReferenceStats } from '../../../../src/telemetry/reference/reference-stats.js';
 import { sanitiseStatName } from '../../../../src/telemetry/reference/stat-name.js';
 import { StatSeries } from '../../../../src/telemetry/reference/stat-series.js';
+import { takeItem } from '../../../support/limiter/take-items.js';
 
-const TAKE: TakeItem = {
-  key: 'k',
-  tagLength: 1,
-  rate: windowRate('minute', 10),
-  hits: 1,
-  refund: false,
-  enforcement: 'enforce',
-};
+const TAKE = takeItem('k', windowRate('minute', 10));
 const OK: TakeOutcome = { limited: false, remaining: 9, waitMicros: 1, used: 1, forgiven: 0, cached: false };
 
 function create(most: number, rules: readonly string[] = []) {
