@@ -49,9 +49,12 @@ import {
   SPANS_PER_BATCH,
 } from '../../src/server/tracing/tracing-bounds.js';
 import { LATE_AFTER_MS } from '../../src/server/workers/connection-guard.js';
-import { SILENT_AFTER_MS } from '../../src/server/workers/heartbeat.js';
 import { SWITCH_AFTER_MS } from '../../src/server/workers/policy-rounds.js';
-import { REPLACE_AFTER_MS, REPLACE_ALL_SILENT_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
+import {
+  REPLACE_AFTER_MS,
+  REPLACE_ALL_SILENT_AFTER_MS,
+  SILENT_AFTER_MS,
+} from '../../src/server/workers/worker-watchdog.js';
 import { MAX_ECHOED_UNITS } from '../../src/service/answer/dynamic-metadata.js';
 import { MAX_METADATA_UNITS } from '../../src/service/answer/merged-metadata.js';
 import { MAX_TOKEN_CHARACTERS, MAX_TOKENS_CHARACTERS } from '../../src/service/holds/hold-token.js';

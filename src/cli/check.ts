@@ -10,7 +10,7 @@ import { whyUnmatchedIn } from './check-unmatched.js';
 import { CHECK_HELP } from './help.js';
 import { EXIT, type Io, PROGRESS_MS } from './io.js';
 import { domainNames, readServerPolicies, type ServerPolicies } from './server-policies.js';
-import { severalDomains } from './several-domains.js';
+import { severalDomains } from './value-text.js';
 
 /** Output streams of the command, and the environment that names the server. */
 export interface CheckIo extends Pick<Io, 'out' | 'err' | 'environment'> {

@@ -8,7 +8,7 @@ import { readArguments, readEntries } from './arguments.js';
 import { bucketPlaceOf } from './bucket-place.js';
 import { EXIT, type Io } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
-import { severalDomains } from './several-domains.js';
+import { severalDomains } from './value-text.js';
 
 const OPTIONS = {
   domain: { type: 'string' },

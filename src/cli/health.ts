@@ -9,8 +9,8 @@ import { HEALTH_CHECK_PATH } from '../grpc/health.js';
 import { readArguments } from './arguments.js';
 import { failureAdvice } from './call/advice.js';
 import { openClient } from './call/channel.js';
+import { limitTime } from './call/debug-call.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
-import { limitTime } from './call/time-limit.js';
 import { EXIT, type Io } from './io.js';
 
 const TIMEOUT_MS = 2000;

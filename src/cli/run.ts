@@ -3,8 +3,8 @@ import { showsColours } from '../colours.js';
 import { nearest } from '../nearest-name.js';
 import { printableLines } from '../printable.js';
 import { REMOVED_COMMANDS } from '../runtime/removed-names.js';
-import { BUCKET_HELP } from './bucket/bucket-help.js';
 import {
+  BUCKET_HELP,
   CHECK_CONFIG_HELP,
   CHECK_HELP,
   DIFF_HELP,
@@ -14,6 +14,7 @@ import {
   MIGRATE_HELP,
   mainHelp,
   serveHelp,
+  TOP_HELP,
 } from './help.js';
 import { EXIT, type Io } from './io.js';
 import {
@@ -21,7 +22,6 @@ import {
   RATELIMIT_CONFIG_CHECK_HELP,
   RATELIMIT_HELP,
 } from './ratelimit/ratelimit-flags.js';
-import { TOP_HELP } from './top/top-help.js';
 
 interface Command {
   /**

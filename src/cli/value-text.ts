@@ -1,4 +1,5 @@
 import { shellText } from '../config/show/shell-text.js';
+import { firstNames } from '../quantity.js';
 
 /** Placeholder for a secret, written by policy/redact.ts. */
 const REDACTED = /^\[redacted sha256:[\da-f]{8}\]$/;
@@ -8,4 +9,13 @@ export function entriesText(entries: readonly { readonly key: string; readonly v
   return entries
     .map(({ key, value }) => `${shellText(key)}=${REDACTED.test(value) ? value : shellText(value)}`)
     .join(' ');
+}
+
+/** Maximum number of domains in a message. */
+const MAX_NAMED = 10;
+
+/** Returns the error of a command without `--domain` if the server or the policy has several domains. */
+export function severalDomains(owner: 'server' | 'policy', names: readonly string[]): string {
+  const named = firstNames(names, MAX_NAMED, shellText);
+  return `the ${owner} has several domains; specify one with --domain: ${named}`;
 }

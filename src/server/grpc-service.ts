@@ -7,7 +7,7 @@ import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definit
 import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import { formatHostPort, type GrpcServer, type ListenAddress } from '../grpc/grpc-server.js';
-import { Health } from '../grpc/health.js';
+import { Health, type Timed } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import type { TlsSource } from '../h2/tls-material.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
@@ -23,6 +23,7 @@ import { WaitingRequests } from '../service/waiting-requests.js';
 import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
+import type { ReferenceStats } from '../telemetry/reference/reference-stats.js';
 import type { TopBuckets } from '../telemetry/top/top-buckets.js';
 import { answerOptions, requestBounds } from './answer-options.js';
 import { CallInstrumentation } from './calls/call-instrumentation.js';
@@ -31,7 +32,7 @@ import { decideForHttp, unaryHandler } from './calls/unary-handler.js';
 import { openDecisionLog } from './decision-log/open-decision-log.js';
 import { LoggedWarnings } from './decision-warnings.js';
 import { fileLimitWarning } from './file-limit.js';
-import { followServing } from './follow-serving.js';
+import { followServing, type Serving } from './follow-serving.js';
 import { createGrpcServer } from './grpc-transport.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
 import { exposeReference } from './metrics/prometheus.js';
@@ -41,12 +42,10 @@ import { openBucketAdmin } from './open-bucket-admin.js';
 import type { Decide } from './ports/json-endpoint.js';
 import { precomputeCalendars } from './precompute-calendars.js';
 import { logBrokenInvariants } from './server-logger.js';
-import type { Serving } from './serving.js';
 import type { Settings } from './settings/settings-table.js';
 import { listenError, type StartError } from './start-error.js';
 import { openStore } from './store/open-store.js';
 import type { Store } from './store/store.js';
-import { timedBy } from './timed-service.js';
 import { openTracing } from './tracing/open-tracing.js';
 import { openUnmatchedWarnings } from './unmatched-warnings.js';
 
@@ -347,3 +346,19 @@ async function drain(
 
 const LOST_ENDS =
   'The store did not answer within SHUTDOWN_GRACE, so some holds were not released. They expire.';
+
+/** Counts and times the calls of unary methods, as the reference does for all of its methods. */
+function timedBy(stats: ReferenceStats, clock: Clock): Timed {
+  return (method, answer) => {
+    const calls = stats.durations(method);
+    return (request) => {
+      const startMicros = clock.monotonicMicros();
+      calls.began();
+      try {
+        return answer(request);
+      } finally {
+        calls.ended(clock.monotonicMicros() - startMicros);
+      }
+    };
+  };
+}

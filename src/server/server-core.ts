@@ -1,7 +1,7 @@
 import type { Administer } from '../admin/buckets/buckets-service.js';
 import type { CoreHealthDetail, HealthVerdict, StoreNode } from '../admin/health-detail.js';
 import type { CollectRates } from '../admin/page/record-history.js';
-import type { RequestTop } from '../admin/top/top-request.js';
+import type { RequestTop } from '../admin/top/top-answer.js';
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Closers } from '../runtime/closers.js';

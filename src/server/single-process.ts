@@ -1,5 +1,5 @@
 import { type HealthVerdict, redisDetail } from '../admin/health-detail.js';
-import { reportTop } from '../admin/top/top-request.js';
+import { reportTop } from '../admin/top/top-answer.js';
 import { type GrpcService, openGrpcService } from './grpc-service.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { HttpPorts, OpenPort, PublicPortOptions } from './ports/http-ports.js';

@@ -1,7 +1,6 @@
 import { BoundedCounters, type SeriesBudget } from './bounded-counters.js';
-import type { EventCounter } from './event-counter.js';
 import type { FamilyName } from './families.js';
-import type { FamilyRegistry } from './family-registry.js';
+import type { EventCounter, FamilyRegistry } from './family-registry.js';
 
 /** Upper bounds of the buckets of `weir_hold_overshoot_hits`. Estimates are often thousands of LLM tokens. */
 const OVERSHOOT_HITS = [10, 100, 1000, 10_000, 100_000];

@@ -1,3 +1,4 @@
+import { collectDefaultMetrics, Registry } from '@prometheus-io/client';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
@@ -8,17 +9,17 @@ import {
   FORGIVEN,
   OK,
   OVER_LIMIT,
+  type RateCounts,
   REPORTED,
   type RuleCounts,
+  takeNewCounts,
   WOULD_BE_THROTTLED,
 } from './counted-rule.js';
 import { DurationHistogram } from './duration-histogram.js';
 import type { ADMIN_RESULTS, GIVEN_UP_REASONS } from './families.js';
 import { FamilyRegistry, headOf } from './family-registry.js';
 import { FailureCounter, type FailureCounts } from './history/failure-counts.js';
-import { type RateCounts, takeNewCounts } from './history/rate-counts.js';
 import { HoldCounts } from './hold-counts.js';
-import { exposeProcess } from './process-metrics.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 
 /** Statistics of the store in memory, read at each scrape. */
@@ -336,4 +337,25 @@ function callCounters(registry: FamilyRegistry) {
     reloads: registry.events('weir_config_reloads_total'),
     admin: registry.events('weir_admin_total'),
   };
+}
+
+/** Metrics of the Prometheus client that weir does not expose. */
+const UNUSED_METRICS = [
+  // Gauges with names of counters. `nodejs_active_resources`, `_handles` and `_requests` expose the same by type.
+  'nodejs_active_resources_total',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  // A timer measures these, which would wake an idle process ten times a second.
+  'nodejs_eventloop_utilization_summary',
+  'nodejs_eventloop_utilization_histogram',
+];
+/** Maximum duration of a timer, in milliseconds. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Exposes `process_*` and `nodejs_*`: resources of the process, the event loop and the garbage collector. */
+export function exposeProcess(registry: FamilyRegistry): void {
+  const client = new Registry();
+  collectDefaultMetrics({ register: client, eventLoopUtilizationTimeout: MAX_TIMER_MS });
+  for (const name of UNUSED_METRICS) client.removeSingleMetric(name);
+  registry.addClient(client);
 }

@@ -1,6 +1,7 @@
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../nearest-name.js';
+import { firstNames } from '../../quantity.js';
 import { REMOVED_COMMANDS, removedOption } from '../../runtime/removed-names.js';
 import { shown } from '../../shown-text.js';
 import { decodeHoldId } from './holds/hold-id.js';
@@ -145,7 +146,28 @@ export function quotedText(text: string): string {
 }
 
 /** Returns `; did you mean "show"?`, or ''. */
-export function suggestion(name: string, candidates: Iterable<string>): string {
+function suggestion(name: string, candidates: Iterable<string>): string {
   const near = nearest(name, candidates);
   return near === undefined ? '' : `; did you mean ${quotedText(near)}?`;
+}
+
+/** Maximum number of domains in a message, and of domains that are compared to a misspelled one. */
+const MAX_NAMED = 10;
+const MAX_COMPARED = 100;
+
+/** Domains by name. */
+type Domains = ReadonlyMap<string, unknown>;
+
+/** Returns a message that a domain is unknown, with a similar name and the known domains. */
+export function unknownDomain(domains: Domains, domain: string): string {
+  const missing = `no policy in effect has the domain ${quotedText(domain)}`;
+  if (domains.size === 0) return `${missing}: no domain is loaded`;
+  const near = nearest(domain, [...domains.keys()].slice(0, MAX_COMPARED));
+  const suggestion = near === undefined ? '' : ` (did you mean ${quotedText(near)}?)`;
+  return `${missing}${suggestion}; the loaded domains are ${domainNames(domains)}`;
+}
+
+/** Returns the names of the first domains. */
+export function domainNames(domains: Domains): string {
+  return firstNames([...domains.keys()], MAX_NAMED, quotedText);
 }

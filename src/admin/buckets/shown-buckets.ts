@@ -4,10 +4,17 @@ import { slotOfKey } from '../../storage/redis/cluster/slot-keys.js';
 import { redisKey } from '../../storage/redis/redis-key.js';
 import type { BucketFound } from './bucket-calls.js';
 import { levelOf } from './bucket-level.js';
-import type { FoundLimit } from './found-limits.js';
+import { type FoundLimit, findLimits } from './found-limits.js';
 import { shownHolds } from './holds/shown-holds.js';
 import type { ShownBucket } from './messages.js';
-import type { QuestionContext } from './question-context.js';
+import {
+  answerTo,
+  type PolicyQuestion,
+  planSource,
+  type QuestionContext,
+  QuestionFailure,
+  type QuestionResult,
+} from './question-context.js';
 
 /**
  * Returns a limit for an answer, with the level of its bucket. `keyPrefix` is the prefix of Redis keys, or undefined if
@@ -43,7 +50,7 @@ export interface ShownBuckets {
 }
 
 /** Returns limits with the levels of the known buckets. */
-export async function showBuckets(
+async function showBuckets(
   limits: readonly FoundLimit[],
   context: Pick<QuestionContext, 'calls' | 'keyPrefix' | 'store'>,
 ): Promise<ShownBuckets> {
@@ -84,4 +91,15 @@ export function notAsked(error: StorageError): string {
 /** Returns a message as a sentence: with a capital letter and a full stop. */
 export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** Runs `show`: returns the limits that apply or could apply to a descriptor, and the levels of their buckets. */
+export async function answerShow(asked: PolicyQuestion, context: QuestionContext): Promise<QuestionResult> {
+  const { question, policy } = asked;
+  const found = findLimits(planSource(context, policy), question);
+  if (typeof found === 'string') return new QuestionFailure(400, found);
+  const { meets, entries, limits, more, notes } = found;
+  const { buckets, failure } = await showBuckets(limits, context);
+  if (failure !== undefined) return new QuestionFailure(503, storeUnread(failure));
+  return answerTo(asked, context.store.name, entries, { meets, buckets, more, notes });
 }

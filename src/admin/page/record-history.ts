@@ -1,8 +1,8 @@
 import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
 import { Signal } from '../../runtime/signal.js';
+import type { RateCounts } from '../../telemetry/counted-rule.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
-import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import { RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
 
 /**

@@ -3,7 +3,7 @@ import type { Clock } from '../../limiter/clock.js';
 import { NO_SECRETS } from '../../policy/redact.js';
 import type { Closers } from '../../runtime/closers.js';
 import { TopBuckets } from '../../telemetry/top/top-buckets.js';
-import type { SecretKeyLookup } from './redact-secrets.js';
+import type { SecretKeyLookup } from './top-answer.js';
 
 /** Milliseconds between two adjustments of the sampling rate and of the time slices. */
 const TICK_MS = 1000;

@@ -1,9 +1,17 @@
-import type { BucketDescription, TopMeasure, TopRow } from '../../telemetry/top/top-buckets.js';
+import type { Entry } from '../../limiter/entry.js';
+import { isSecretKey, redacted } from '../../policy/redact.js';
+import type {
+  BucketDescription,
+  TopBuckets,
+  TopFilter,
+  TopMeasure,
+  TopRow,
+  TopSpan,
+  TopSpanSummary,
+} from '../../telemetry/top/top-buckets.js';
 import { TopK } from '../../telemetry/top/top-k.js';
 import type { TopAnswer, TopBucket } from '../buckets/messages.js';
-import { redactSecrets, type SecretKeyLookup } from './redact-secrets.js';
 import type { CheckedTopQuestion } from './top-question.js';
-import type { RequestTop, TopReport } from './top-request.js';
 
 /** Each process returns this many times the requested number of buckets, because processes see different callers. */
 const OVERSAMPLING = 2;
@@ -99,4 +107,38 @@ function shownBucket(
       used_ratio: usedRatio ?? 0,
     },
   ];
+}
+
+/** Request to a process that decides: its own top buckets, or its counts of buckets that others named. */
+export type TopRequest =
+  | { readonly kind: 'rank'; readonly by: TopMeasure; readonly filter: TopFilter; readonly most: number }
+  | { readonly kind: 'look'; readonly of: TopSpan; readonly keys: readonly string[] };
+
+/** Counts of a process. */
+interface TopReport {
+  readonly rows: readonly TopRow[];
+  readonly about: TopSpanSummary;
+}
+
+/** Collects counts from all processes that decide. Processes that do not answer are left out. */
+export type RequestTop = (ask: TopRequest) => Promise<readonly TopReport[]>;
+
+/** Returns the counts of a process. */
+export function reportTop(top: TopBuckets, ask: TopRequest): TopReport {
+  const isRank = ask.kind === 'rank';
+  const rows = isRank ? top.rank(ask.by, ask.filter, ask.most) : top.look(ask.of, ask.keys);
+  return { rows, about: top.about(isRank ? ask.filter.of : ask.of) };
+}
+
+/** Returns the secret keys of a domain in the current policy. */
+export type SecretKeyLookup = (domain: string) => ReadonlySet<string>;
+
+const REDACTED = /^\[redacted sha256:[0-9a-f]{8}\]$/;
+
+/** Returns stored entries with secrets redacted. A key may have become a secret since the entries were stored. */
+export function redactSecrets(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
+  return entries.map(({ key, value }) => {
+    const mayBeShown = !isSecretKey(key, secretKeys) || REDACTED.test(value);
+    return { key, value: mayBeShown ? value : redacted(value) };
+  });
 }

@@ -3,8 +3,7 @@ import { RenderQueue } from '../../http/text-view.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { OVERRIDE_LABEL } from '../../service/plan.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
-import { unknownDomain } from '../buckets/known-domains.js';
-import { quotedText } from '../buckets/read-question.js';
+import { quotedText, unknownDomain } from '../buckets/read-question.js';
 import { answerTop, type TopAnswerOptions } from './top-answer.js';
 import { type CheckedTopQuestion, readTopQuestion } from './top-question.js';
 

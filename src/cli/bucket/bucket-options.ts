@@ -1,9 +1,8 @@
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from '../../admin/buckets/messages.js';
 import { readStandardInput } from '../../regular-file.js';
 import { MAX_NAMED_FILE_BYTES, readNamedFile } from '../../server/named-file.js';
-import { type ArgumentEntry, readArguments, readEntry } from '../arguments.js';
+import { type ArgumentEntry, goMilliseconds, readArguments, readEntry } from '../arguments.js';
 import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
-import { goMilliseconds } from '../go-milliseconds.js';
 
 /** Options of `weir bucket`. */
 export interface BucketOptions {

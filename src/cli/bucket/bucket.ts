@@ -1,15 +1,18 @@
+import { newAdminToken, tokenNameFault } from '../../admin/admin-tokens.js';
 import { BUCKET_ACTIONS, type BucketAnswer, changesSomething } from '../../admin/buckets/messages.js';
 import { nearest } from '../../nearest-name.js';
 import { printableJson } from '../../printable.js';
 import { REMOVED_COMMANDS } from '../../runtime/removed-names.js';
+import { readArguments } from '../arguments.js';
 import { callDebugPort, type DebugResult } from '../call/debug-call.js';
 import { debugName, readDebugCall } from '../call/debug-server.js';
 import { EXIT, type Io } from '../io.js';
 import { timeOfDay, watch } from '../watch.js';
 import { isBucketAction, readBucketOptions } from './bucket-options.js';
 import { bucketLines } from './bucket-report.js';
-import { NEW_TOKEN, runNewToken } from './new-token.js';
 
+/** Action that calls no server. */
+const NEW_TOKEN = 'new-token';
 const ACTIONS: readonly string[] = [...BUCKET_ACTIONS, NEW_TOKEN];
 
 /** Runs `weir bucket`. Resolves with exit code 0 if the action succeeded and, for `show`, if a limit could apply. */
@@ -83,4 +86,32 @@ function exitCodeOf({ action, meets, buckets }: BucketAnswer): number {
   const changesBuckets = action === 'reset' || action === 'grant' || action === 'release';
   if (changesBuckets && !buckets.some(({ now }) => now !== undefined)) return EXIT.FAILED;
   return action === 'show' && meets === 'nothing' ? EXIT.FAILED : EXIT.OK;
+}
+
+/** Runs `weir bucket new-token`: prints a new token and its line for ADMIN_TOKENS_FILE. The token is not stored. */
+function runNewToken(args: readonly string[], { out, err }: Pick<Io, 'out' | 'err'>): number {
+  const usage = (sentence: string): number => {
+    err(`weir bucket ${NEW_TOKEN}: ${sentence}; see weir bucket --help\n`);
+    return EXIT.USAGE;
+  };
+  const parsed = readArguments('bucket', args, { json: { type: 'boolean' } });
+  if (typeof parsed === 'string') {
+    err(parsed);
+    return EXIT.USAGE;
+  }
+  const [name, right, ...others] = parsed.positionals;
+  if (name === undefined || others.length > 0)
+    return usage('specify a name for the token, and its permission: read or write');
+  const fault = tokenNameFault(name);
+  if (fault !== undefined) return usage(fault);
+  if (right !== 'read' && right !== 'write') {
+    return usage('specify the permission after the name: read, or write, which includes read');
+  }
+  const { token, line } = newAdminToken(name, right);
+  out(
+    parsed.values.json === true
+      ? `${JSON.stringify({ token, line })}\n`
+      : `The token, which is shown only once:\n  ${token}\nThe line for ADMIN_TOKENS_FILE:\n  ${line}\n`,
+  );
+  return EXIT.OK;
 }

@@ -5,7 +5,6 @@ import { checkServerIdentity, type TLSSocket } from 'node:tls';
 import { readNamedFile } from '../../server/named-file.js';
 import { callFailureMessage, errorAnswerMessage } from './debug-advice.js';
 import type { DebugAccess, DebugServer } from './debug-server.js';
-import { limitTime } from './time-limit.js';
 
 /** Maximum size of an answer in bytes: the policies of several hundred thousand rules. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
@@ -173,4 +172,16 @@ function certificateMismatch(socket: TLSSocket, path: string): Error | undefined
   } catch (error) {
     return error as Error;
   }
+}
+
+/**
+ * Destroys a request with an Error unless it has ended after `ms` milliseconds. The timeouts of node:http are not
+ * sufficient, because each byte of the answer restarts them.
+ */
+export function limitTime(request: ClientRequest, ms: number): void {
+  const onTimeout = (): void => {
+    request.destroy(Object.assign(new Error(`no answer within ${Math.round(ms)} ms`), { code: 'ETIMEDOUT' }));
+  };
+  const timer = setTimeout(onTimeout, ms).unref();
+  request.once('close', () => clearTimeout(timer));
 }

@@ -2,7 +2,7 @@ import { shownAddress } from '../../runtime/shown-address.js';
 import { readNamedFile } from '../../server/named-file.js';
 import { readSettings } from '../../server/settings/read-settings.js';
 import { defaultOf, type Settings } from '../../server/settings/settings-table.js';
-import { goMilliseconds } from '../go-milliseconds.js';
+import { goMilliseconds } from '../arguments.js';
 import { EXIT, type Io } from '../io.js';
 import { hostOf, isAddress, loopbackAddress } from './address.js';
 import type { DebugTarget } from './debug-options.js';

@@ -1,11 +1,15 @@
-import { printableJson } from '../../printable.js';
+import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
+import { printable, printableJson } from '../../printable.js';
+import { secondsText } from '../../runtime/span-text.js';
+import { readArguments } from '../arguments.js';
+import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
 import { debugName, readDebugCall } from '../call/debug-server.js';
 import { EXIT, type Io } from '../io.js';
+import { type Column, tableLines } from '../table.js';
+import { entriesText } from '../value-text.js';
 import { timeOfDay, watch } from '../watch.js';
-import { askTop, type TopResult } from './ask-top.js';
+import { askTop, type FullTopQuestion, MAX_TOP_ROWS, type TopResult } from './ask-top.js';
 import { readReplicas } from './replicas.js';
-import { readTopOptions, type TopOptions } from './top-options.js';
-import { topLines } from './top-report.js';
 
 /** Interval of `--watch` in milliseconds. */
 const WATCH_MS = 2000;
@@ -45,4 +49,104 @@ function printTop(result: TopResult, server: string | undefined, options: TopOpt
   }
   for (const problem of problems) io.err(`weir top: ${problem}\n`);
   return answer === undefined || problems.length > 0 ? EXIT.FAILED : EXIT.OK;
+}
+
+/** Options of `weir top`. */
+interface TopOptions {
+  readonly question: FullTopQuestion;
+  /** Whether to print the table again and again. */
+  readonly watch: boolean;
+  readonly json: boolean;
+  /** Value of `--all`. */
+  readonly all: string | undefined;
+  readonly target: DebugTarget;
+}
+
+const OPTIONS = {
+  ...DEBUG_OPTIONS,
+  all: { type: 'string' },
+  by: { type: 'string', default: 'denied' },
+  of: { type: 'string', default: 'minute' },
+  domain: { type: 'string' },
+  rule: { type: 'string' },
+  limit: { type: 'string', default: '20' },
+  watch: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const;
+
+/** Parses the arguments after `top`. Returns an error message if they are invalid. */
+function readTopOptions(args: readonly string[]): TopOptions | string {
+  const parsed = readArguments('top', args, OPTIONS);
+  if (typeof parsed === 'string') return parsed;
+  const { values, positionals } = parsed;
+  const wrong = (sentence: string): string => `weir top: ${sentence}; see weir top --help\n`;
+  if (positionals.length > 0) return wrong('this command accepts options, but no other arguments');
+  const { by, of, domain, rule } = values;
+  if (by !== 'denied' && by !== 'used') return wrong('--by must be denied or used');
+  if (of !== 'minute' && of !== 'hour') return wrong('--of must be minute or hour');
+  const limit = Number(values.limit);
+  if (!/^\d+$/.test(values.limit) || limit < 1 || limit > MAX_TOP_ROWS) {
+    return wrong(`--limit must be a whole number from 1 to ${MAX_TOP_ROWS}`);
+  }
+  if (values.all !== undefined && values.address !== undefined) {
+    return wrong('--all and --address cannot be combined; remove --address');
+  }
+  const { address, 'token-file': tokenFile, 'tls-ca': tlsCa, timeout } = values;
+  return {
+    question: { by, of, limit, ...(domain !== undefined && { domain }), ...(rule !== undefined && { rule }) },
+    watch: values.watch === true,
+    json: values.json === true,
+    all: values.all,
+    target: { address, 'token-file': tokenFile, 'tls-ca': tlsCa, timeout },
+  };
+}
+
+const COLUMNS: readonly Column[] = [
+  { heading: 'DENIED', side: 'right' },
+  { heading: 'USED', side: 'right' },
+  { heading: 'OF LIMIT', side: 'right' },
+  { heading: 'RULE', side: 'left' },
+  { heading: 'ENTRIES', side: 'left' },
+];
+
+/** Formats the answer as a table, below lines with the period and the possible error. */
+function topLines(answer: TopAnswer, from: string): readonly string[] {
+  const hasSeveralDomains = answer.top.some(({ domain }) => domain !== answer.top[0]?.domain);
+  const rows = answer.top.map((bucket) => [
+    String(bucket.denied),
+    String(bucket.used),
+    `${Math.round(bucket.used_ratio * 100)}%`,
+    ruleText(bucket, hasSeveralDomains),
+    entriesText(bucket.entries),
+  ]);
+  const table = rows.length === 0 ? [nothingText(answer)] : tableLines(COLUMNS, rows);
+  return [`most ${answer.by} in the last ${answer.of}, ${from}`, errorText(answer), '', ...table];
+}
+
+/** Returns a line with the possible error of the numbers, the sampling rate and an incomplete period. */
+function errorText({ error, sampled, covers, of }: TopAnswer): string {
+  const whole = of === 'minute' ? 60 : 3600;
+  const parts = [
+    ...(error.denied > 0 || error.used > 0
+      ? [
+          `numbers are too high by at most ${Math.round(error.denied)} denied requests and ` +
+            `${Math.round(error.used)} used hits`,
+        ]
+      : []),
+    ...(error.denied === 0 && error.used === 0 && sampled === 1 ? ['exact numbers'] : []),
+    ...(sampled > 1 ? [`estimated from 1 in ${sampled} decisions`] : []),
+    ...(covers < whole * 0.95 ? [`only ${secondsText(covers)} of data so far`] : []),
+  ];
+  return parts.join('; ');
+}
+
+/** Returns the line shown if there are no rows. */
+function nothingText({ by, of }: Pick<TopAnswer, 'by' | 'of'>): string {
+  return by === 'denied'
+    ? `no requests were denied in the last ${of}`
+    : `no hits were used in the last ${of}`;
+}
+
+function ruleText({ domain, rule, plan }: TopBucket, withDomain: boolean): string {
+  return printable(`${withDomain ? `${domain}: ` : ''}${rule}${plan === undefined ? '' : ` (plan ${plan})`}`);
 }

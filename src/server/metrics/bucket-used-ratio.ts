@@ -1,4 +1,4 @@
-import { redactSecrets, type SecretKeyLookup } from '../../admin/top/redact-secrets.js';
+import { redactSecrets, type SecretKeyLookup } from '../../admin/top/top-answer.js';
 import { seriesText } from '../../telemetry/family.js';
 import { type FamilyRegistry, headOf } from '../../telemetry/family-registry.js';
 import type { TopBuckets, TopRow } from '../../telemetry/top/top-buckets.js';

@@ -14,7 +14,7 @@ import type { Metrics } from '../../telemetry/metrics.js';
 import { extraTags } from '../../telemetry/statsd/stats-sink.js';
 import { workingDirectoryHint } from '../../working-directory.js';
 import { readNamedFile } from '../named-file.js';
-import { ConfigWarnings } from '../policies/config-warnings.js';
+import { ConfigWarnings } from '../policies/policy-log.js';
 import { metricsEndpoint } from '../ports/endpoints.js';
 import { parseListenAddress, servesReference } from '../settings/settings-check.js';
 import type { Settings } from '../settings/settings-table.js';

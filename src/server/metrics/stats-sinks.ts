@@ -3,8 +3,7 @@ import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { DogStatsdUdp } from '../../telemetry/statsd/dogstatsd-udp.js';
-import { StatsFlusher } from '../../telemetry/statsd/stats-flusher.js';
-import { extraTags, type SinkLog, type StatsSink } from '../../telemetry/statsd/stats-sink.js';
+import { extraTags, type SinkLog, StatsFlusher, type StatsSink } from '../../telemetry/statsd/stats-sink.js';
 import { StatsdTcp } from '../../telemetry/statsd/statsd-tcp.js';
 import type { Settings } from '../settings/settings-table.js';
 

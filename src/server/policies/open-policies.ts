@@ -18,8 +18,7 @@ import { runInTurns } from '../../runtime/turns.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
-import { ConfigWarnings } from './config-warnings.js';
-import { logProblems, logReload } from './policy-log.js';
+import { ConfigWarnings, logProblems, logReload } from './policy-log.js';
 import { loadOptions, policyOrigin, policyPlace } from './policy-place.js';
 
 /** Maximum size of policies that the first load reads in this thread, because reading them takes less than a thread. */

@@ -13,9 +13,9 @@ import { requestBounds } from '../answer-options.js';
 import { listenPrometheus } from '../metrics/prometheus.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError } from '../start-error.js';
-import type { DebugFiles } from './debug-files.js';
 import { debugEndpoints, debugNotFound, publicEndpoints } from './endpoints.js';
 import { type Decide, type JsonCalls, jsonEndpoint } from './json-endpoint.js';
+import type { DebugFiles } from './tokens-file.js';
 
 /** Dependencies of all HTTP ports of a process. */
 export interface HttpPortsOptions {

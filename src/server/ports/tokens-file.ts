@@ -6,9 +6,11 @@ import {
   readAdminTokens,
 } from '../../admin/admin-tokens.js';
 import { isLoopbackHost } from '../../http/cross-site.js';
+import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { FollowedFiles } from '../followed-files.js';
 import type { Settings } from '../settings/settings-table.js';
+import { openDebugTlsFiles, type TlsFiles } from '../tls-files.js';
 
 const VARIABLE = 'ADMIN_TOKENS_FILE';
 /** Mode bit of files that every user of the machine may write. */
@@ -86,4 +88,20 @@ export class TokensFile {
 
 function fingerprint(tokens: readonly AdminToken[]): string {
   return tokens.map(({ name, right, digest }) => `${name} ${right} ${digest.toString('hex')}`).join('\n');
+}
+
+/** Files that protect the debug port, reloaded when they change. */
+export interface DebugFiles {
+  /** Undefined for plain text. */
+  readonly tls: TlsFiles | undefined;
+  readonly tokens: TokensFile | undefined;
+}
+
+/** Reads the files that protect the debug port. Throws StartError if one is invalid. */
+export function openDebugFiles(settings: Settings, log: Logger, closers: Closers): DebugFiles {
+  const tls = openDebugTlsFiles(settings, log);
+  closers.add(async () => tls?.close());
+  const tokens = openTokensFile(settings, log);
+  closers.add(async () => tokens?.close());
+  return { tls, tokens };
 }

@@ -1,6 +1,6 @@
 import { REMOVED_VARIABLE_NAMES, removedVariable } from '../../runtime/removed-names.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
-import { ineffectiveSettings } from './ineffective-settings.js';
+import { ineffectiveSettings, similarVariables } from './ineffective-settings.js';
 import { inertRefusal } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
 import { type GivenSettings, refusedSettings } from './settings-check.js';
@@ -13,7 +13,6 @@ import {
   type Variable,
 } from './settings-table.js';
 import { parseValue } from './settings-values.js';
-import { similarVariables } from './similar-variables.js';
 
 /** Values of command-line flags, by environment variable name. They take precedence over the environment. */
 export type Flags = Readonly<Record<string, string | undefined>>;

@@ -2,11 +2,10 @@ import type { Mogrifier } from '../../telemetry/statsd/mogrifier.js';
 import { ANSWER_SETTINGS } from './answer-settings.js';
 import { INERT_ROWS } from './inert-settings.js';
 import { LISTEN_SETTINGS } from './listen-settings.js';
-import { PER_SECOND_SETTINGS } from './per-second-settings.js';
 import { POLICY_SETTINGS } from './policy-settings.js';
 import type { Row } from './setting.js';
 import { parseValue, type SettingTypes } from './settings-values.js';
-import { STORE_SETTINGS } from './store-settings.js';
+import { PER_SECOND_SETTINGS, STORE_SETTINGS } from './store-settings.js';
 import { TELEMETRY_SETTINGS } from './telemetry-settings.js';
 
 /**

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { BucketStore } from '../../limiter/bucket-store.js';
-import type { Clock } from '../../limiter/clock.js';
+import { type Clock, timerMs } from '../../limiter/clock.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import { Signal } from '../../runtime/signal.js';
 import { DenyCache } from '../../storage/deny-cache.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';
-import type { ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
+import { ClusterStore, type ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
+import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
 import { RedisHoldBook } from '../../storage/redis/redis-hold-book.js';
+import { RedisStore } from '../../storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { SharedText } from '../../storage/redis/shared-text.js';
 import { isPerSecond, ShardedStore } from '../../storage/sharded/sharded-store.js';
@@ -14,7 +16,6 @@ import type { Logger } from '../../telemetry/logger.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 import { mainRedis, perSecondRedis } from './redis-options.js';
-import { failUnlessReached, followPools, openPool, type RedisPool } from './redis-pool.js';
 import { memoryStore, NO_DENY_CACHE, type Store } from './store.js';
 
 /** Times between two reads of texts that processes share through Redis, in milliseconds. */
@@ -136,4 +137,58 @@ function denyCache(settings: Settings, store: BucketStore, clock: Clock): DenyCa
     ...(localCacheBytes === undefined ? {} : { maxBytes: localCacheBytes }),
     monotonicMicros: () => clock.monotonicMicros(),
   });
+}
+
+/** The reference's names of pools in statistics. */
+type PoolName = 'redis_pool' | 'redis_per_second_pool';
+
+/** One Redis of this process, with its name in statistics. */
+interface RedisPool {
+  readonly name: PoolName;
+  readonly address: string;
+  readonly store: RedisBuckets;
+}
+
+/** Opens one Redis, which connects in the background. */
+function openPool(name: PoolName, options: ClusterStoreOptions): RedisPool {
+  const { redactedAddress: address, cluster } = options.address;
+  const Kind = cluster === undefined ? RedisStore : ClusterStore;
+  return { name, address, store: new Kind(options) };
+}
+
+/**
+ * Calls `onChange` whenever a server of `pools` becomes available or unavailable, with whether all pools can decide.
+ */
+function followPools(pools: readonly RedisPool[], onChange: (up: boolean) => void): void {
+  const report = (): void => onChange(pools.every(({ store }) => store.connected));
+  for (const { store } of pools) {
+    store.onUp(report);
+    store.onDown(report);
+  }
+}
+
+/**
+ * Calls `onGivenUp` unless each of `pools` is reached within `micros`; 0 means no limit. Returns a function that stops
+ * waiting.
+ */
+function failUnlessReached(
+  micros: number,
+  pools: readonly RedisPool[],
+  onGivenUp: (error: StartError) => void,
+): () => void {
+  if (micros === 0) return () => {};
+  const missing = new Set(pools.map(({ address }) => address));
+  const timer = setTimeout(() => {
+    if (missing.size === 0) return;
+    onGivenUp(
+      new StartError([
+        `weir could not reach Redis ${[...missing].join(' and ')} within ${micros / 1e6} s of the start ` +
+          '(REDIS_STARTUP_MAX_ELAPSED_TIME); correct the connection error that the log shows, or raise ' +
+          'this setting (0: no limit)',
+      ]),
+    );
+  }, timerMs(micros));
+  timer.unref();
+  for (const { store, address } of pools) store.onUp(() => missing.delete(address));
+  return () => clearTimeout(timer);
 }

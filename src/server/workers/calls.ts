@@ -1,7 +1,7 @@
-import type { TopRequest } from '../../admin/top/top-request.js';
+import type { TopRequest } from '../../admin/top/top-answer.js';
+import type { RateCounts } from '../../telemetry/counted-rule.js';
 import type { FamilyHead } from '../../telemetry/family.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
-import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { TopRow, TopSpanSummary } from '../../telemetry/top/top-buckets.js';
 
 /** Types of a call between the primary process and a worker: question, rows of the answer, and the rest of it. */

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import type { Heartbeat } from './heartbeat.js';
+import type { Heartbeat } from './worker-watchdog.js';
 
 /** Milliseconds after which a connection that waits for a worker goes to another one. */
 export const LATE_AFTER_MS = 100;

@@ -17,8 +17,7 @@ import type { StartError } from '../start-error.js';
 import { openStore } from '../store/open-store.js';
 import type { WorkerHealth } from './messages.js';
 import { PolicyRounds } from './policy-rounds.js';
-import { WorkerPool } from './worker-pool.js';
-import type { WorkerState } from './worker-slot.js';
+import { WorkerPool, type WorkerState } from './worker-pool.js';
 
 const NO_MEMORY_STATS = { size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0 };
 

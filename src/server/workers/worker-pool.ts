@@ -1,18 +1,68 @@
 import cluster, { type Worker } from 'node:cluster';
 import { expectState } from '../../invariant.js';
+import { BackOff } from '../../runtime/back-off.js';
 import type { Family } from '../../telemetry/family.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { ServingAddresses } from '../server-core.js';
 import { StartError } from '../start-error.js';
-import { AggregatedMetrics } from './aggregated-metrics.js';
+import { AggregatedMetrics, NO_METRICS, receivedMetrics } from './aggregated-metrics.js';
 import { type Answer, CallChannel, type Calls, type MetricsPart, type SharedText } from './calls.js';
 import { ConnectionGuard } from './connection-guard.js';
-import { Heartbeat } from './heartbeat.js';
-import type { FromWorker, ToWorker } from './messages.js';
+import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
 import type { LoadingWorker } from './policy-rounds.js';
-import { receivedMetrics } from './worker-metrics.js';
-import { WorkerSlot, type WorkerState } from './worker-slot.js';
-import { WorkerWatchdog } from './worker-watchdog.js';
+import { Heartbeat, WorkerWatchdog } from './worker-watchdog.js';
+
+/** State of one worker. */
+export interface WorkerState {
+  readonly id: number;
+  readonly pid: number;
+  /** Undefined until its ports are open. */
+  readonly health: WorkerHealth | undefined;
+  /** Milliseconds since the worker stopped answering; undefined while it answers. */
+  readonly silentMs: number | undefined;
+}
+
+/** Milliseconds before a crashed worker is replaced. The pause doubles with each further crash. */
+const INITIAL_BACK_OFF_MS = 100;
+const MAX_BACK_OFF_MS = 10_000;
+
+/** A slot of the pool, which contains a worker or waits for a replacement. */
+class WorkerSlot {
+  worker: Worker | undefined;
+  /** Whether the worker got its `start` message, so that it can process others. */
+  started = false;
+  health: WorkerHealth | undefined;
+  heartbeat = new Heartbeat(() => {});
+  /** Milliseconds of silence for which the worker was killed. */
+  killedAfterMs: number | undefined;
+  channel: CallChannel | undefined;
+  /** The latest round of policies that the worker has loaded. */
+  loadedRound = 0;
+  /** Whether the worker has finished its calls during a drain. */
+  hasDrained = false;
+  /** Last known metrics. */
+  metrics = NO_METRICS;
+  startedMs = 0;
+  /** Pauses before replacements. */
+  readonly backOff = new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS });
+  retry: NodeJS.Timeout | undefined;
+
+  /** Whether the worker's ports are open. */
+  get listens(): boolean {
+    return this.health !== undefined;
+  }
+
+  /** Forgets the worker, which has exited. */
+  clear(): void {
+    this.worker = undefined;
+    this.started = false;
+    this.health = undefined;
+    this.killedAfterMs = undefined;
+    this.channel = undefined;
+    this.loadedRound = 0;
+    this.metrics = NO_METRICS;
+  }
+}
 
 export interface WorkerPoolOptions {
   readonly count: number;

@@ -1,9 +1,9 @@
 import cluster from 'node:cluster';
 import type { HealthVerdict } from '../../admin/health-detail.js';
-import { reportTop } from '../../admin/top/top-request.js';
+import { reportTop } from '../../admin/top/top-answer.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Closers } from '../../runtime/closers.js';
-import type { RateCounts } from '../../telemetry/history/rate-counts.js';
+import type { RateCounts } from '../../telemetry/counted-rule.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
 import { statFamilies } from '../metrics/stats-text.js';
 import { HttpPorts, type OpenPort } from '../ports/http-ports.js';
@@ -11,9 +11,9 @@ import { createServerLogger } from '../server-logger.js';
 import { healthOf, openJson } from '../single-process.js';
 import { StartError } from '../start-error.js';
 import { openTlsFiles } from '../tls-files.js';
+import { metricsParts } from './aggregated-metrics.js';
 import { type Answer, CallChannel, type SharedText } from './calls.js';
 import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
-import { metricsParts } from './worker-metrics.js';
 import { WorkerPolicies } from './worker-policies.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;

@@ -1,5 +1,5 @@
+import type { RateCounts } from '../counted-rule.js';
 import type { FailureCounts } from './failure-counts.js';
-import type { RateCounts } from './rate-counts.js';
 
 /** Length of a step in seconds, and number of steps that are kept: an hour. */
 export const STEP_SECONDS = 5;

@@ -1,9 +1,15 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { SeriesBudget } from '../bounded-counters.js';
-import { type CountingRules, countHits, RULE_COUNTER_MEANINGS, RULE_COUNTERS } from './count-hits.js';
 import { DurationStats, describeDurations } from './duration-stats.js';
-import { sanitiseStatName } from './stat-name.js';
-import { counted, StatSeries } from './stat-series.js';
+import {
+  type CountingRules,
+  counted,
+  countHits,
+  RULE_COUNTER_MEANINGS,
+  RULE_COUNTERS,
+  StatSeries,
+  sanitiseStatName,
+} from './stat-series.js';
 
 const RULES = 'ratelimit.service.rate_limit.';
 

@@ -1,3 +1,5 @@
+import type { ReferenceStats } from '../reference/reference-stats.js';
+
 /**
  * A receiver of statistics, once per interval. No method blocks or throws. Statistics that cannot be sent are dropped
  * and counted.
@@ -50,4 +52,46 @@ export function extraTags(tags: ReadonlyMap<string, string>): readonly (readonly
     .filter(([name, value]) => name !== '' && value !== '')
     .map(([name, value]) => [name.replaceAll(ENDS_NAME, '_'), value.replaceAll(ENDS_VALUE, '_')] as const)
     .sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+interface StatsFlusherOptions {
+  readonly stats: ReferenceStats;
+  readonly sinks: readonly StatsSink[];
+  /** STATS_FLUSH_INTERVAL. */
+  readonly intervalMs: number;
+}
+
+/** Sends the increases of counters, the gauges and the durations to sinks, once per interval. */
+export class StatsFlusher {
+  readonly #options: StatsFlusherOptions;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(options: StatsFlusherOptions) {
+    this.#options = options;
+    options.stats.followDurations((durations) => durations.keepSamples());
+    this.#timer = setInterval(() => this.flush(), options.intervalMs).unref();
+  }
+
+  /** Passes all statistics to the sinks now. The sinks send them asynchronously. */
+  flush(): void {
+    const { stats, sinks } = this.#options;
+    const sendDelta = (name: string, delta: number): void => {
+      for (const sink of sinks) sink.counter(name, delta);
+    };
+    for (const series of stats.takeChanged()) series.takeDeltas(sendDelta);
+    for (const [name, value] of stats.gauges()) for (const sink of sinks) sink.gauge(name, value);
+    for (const durations of stats.allDurations()) {
+      const { samples, count } = durations.takeSamples();
+      const rate = samples.length / count;
+      for (const millis of samples) for (const sink of sinks) sink.timer(durations.name, millis, rate);
+    }
+    for (const sink of sinks) sink.flush();
+  }
+
+  /** Passes the remaining statistics to the sinks, and closes them. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.flush();
+    await Promise.all(this.#options.sinks.map((sink) => sink.close()));
+  }
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { beforeEach, expect, test } from '@jest/globals';
-import { writeFiles } from '../../../src/cli/written-files.js';
+import { writeFiles } from '../../../src/cli/init.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
 let folder: TempDir;

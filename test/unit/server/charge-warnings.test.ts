@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ChargeWarnings } from '../../../src/server/charge-warnings.js';
+import { ChargeWarnings } from '../../../src/server/decision-warnings.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 

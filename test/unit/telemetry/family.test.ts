@@ -2,9 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import fc from 'fast-check';
 import { BoundedCounters, SeriesBudget } from '../../../src/telemetry/bounded-counters.js';
-import { EventCounter } from '../../../src/telemetry/event-counter.js';
 import { type Family, familiesText } from '../../../src/telemetry/family.js';
-import { countedFamily, FamilyRegistry, sampledFamily } from '../../../src/telemetry/family-registry.js';
+import {
+  countedFamily,
+  EventCounter,
+  FamilyRegistry,
+  sampledFamily,
+} from '../../../src/telemetry/family-registry.js';
 import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';
 

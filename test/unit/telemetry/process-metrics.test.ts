@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
-import { exposeProcess } from '../../../src/telemetry/process-metrics.js';
+import { exposeProcess } from '../../../src/telemetry/metrics.js';
 
 test('process_* and nodejs_* have the usual names for dashboards, and no others', async () => {
   const registry = new FamilyRegistry();

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { limitTime } from '../../../../src/cli/call/time-limit.js';
+import { limitTime } from '../../../../src/cli/call/debug-call.js';
 
 let server: Server | undefined;
 

@@ -1,8 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { LoadedPolicies } from '../../../../src/config/files/load-policies.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
-import { ConfigWarnings } from '../../../../src/server/policies/config-warnings.js';
-import { logProblems, logReload, xdsLog } from '../../../../src/server/policies/policy-log.js';
+import {
+  ConfigWarnings,
+  logProblems,
+  logReload,
+  xdsLog,
+} from '../../../../src/server/policies/policy-log.js';
 import type { Logger } from '../../../../src/telemetry/logger.js';
 import { loadUpdate } from '../../../support/policy/loads.js';
 import { PolicyDir } from '../../../support/policy/policy-dir.js';

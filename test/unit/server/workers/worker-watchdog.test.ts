@@ -2,12 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import {
   HEARTBEAT_INTERVAL_MS,
   Heartbeat,
-  SILENT_AFTER_MS,
-} from '../../../../src/server/workers/heartbeat.js';
-import {
   REPLACE_AFTER_MS,
   REPLACE_ALL_SILENT_AFTER_MS,
   REPLACE_STARTING_AFTER_MS,
+  SILENT_AFTER_MS,
   WorkerWatchdog,
 } from '../../../../src/server/workers/worker-watchdog.js';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { BoundedCounters, SeriesBudget } from '../../../../src/telemetry/bounded-counters.js';
+import { type RateCounts, takeNewCounts } from '../../../../src/telemetry/counted-rule.js';
 import {
   FailureCounter,
   NO_FAILURES,
   sumOfFailures,
 } from '../../../../src/telemetry/history/failure-counts.js';
-import { type RateCounts, takeNewCounts } from '../../../../src/telemetry/history/rate-counts.js';
 import { RateHistory, RING_BYTES, STEPS } from '../../../../src/telemetry/history/rate-history.js';
 
 const counts = (rule: string, ok: number, denied = 0, would = 0, domain = 'd') => ({

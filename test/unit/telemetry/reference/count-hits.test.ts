@@ -7,7 +7,7 @@ import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import type { Rate } from '../../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
-import { countHits, RULE_COUNTERS } from '../../../../src/telemetry/reference/count-hits.js';
+import { countHits, RULE_COUNTERS } from '../../../../src/telemetry/reference/stat-series.js';
 import { runs } from '../../../support/assert/runs.js';
 
 type Counter = (typeof RULE_COUNTERS)[number];

@@ -4,8 +4,7 @@ import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { SeriesBudget } from '../../../../src/telemetry/bounded-counters.js';
 import { DurationStats, MAX_SAMPLES } from '../../../../src/telemetry/reference/duration-stats.js';
 import { ReferenceStats } from '../../../../src/telemetry/reference/reference-stats.js';
-import { sanitiseStatName } from '../../../../src/telemetry/reference/stat-name.js';
-import { StatSeries } from '../../../../src/telemetry/reference/stat-series.js';
+import { StatSeries, sanitiseStatName } from '../../../../src/telemetry/reference/stat-series.js';
 import { takeItem } from '../../../support/limiter/take-items.js';
 
 const TAKE = takeItem('k', windowRate('minute', 10));
