@@ -15,12 +15,15 @@ import { MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
 import { MAX_PLAN_BYTES } from '../../src/config/read/plans/plan-rows.js';
 import { MAX_PLAN_ROWS } from '../../src/config/read/policy-fields.js';
-import { MAX_RULES_AT_ONCE } from '../../src/config/threads/render-config.js';
+import { MAX_RULES_AT_ONCE } from '../../src/config/threads/policy-task.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../src/config/yaml/yaml-bounds.js';
 import { MAX_AUXILIARY_BYTES } from '../../src/grpc/auxiliary-method.js';
-import { MAX_ANSWERED_CALLS } from '../../src/grpc/h2-transport/answered-calls.js';
-import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_AUXILIARY_CALLS } from '../../src/grpc/h2-transport/call-context.js';
+import {
+  DEFAULT_RECEIVE_TIMEOUT_MS,
+  MAX_ANSWERED_CALLS,
+  MAX_AUXILIARY_CALLS,
+} from '../../src/grpc/h2-transport/call-context.js';
 import { MAX_UNREAD_BYTES } from '../../src/grpc/h2-transport/streaming-call.js';
 import { LATE_REQUEST_MS } from '../../src/grpc/h2-transport/unary-call.js';
 import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
@@ -55,8 +58,7 @@ import {
   REPLACE_ALL_SILENT_AFTER_MS,
   SILENT_AFTER_MS,
 } from '../../src/server/workers/worker-watchdog.js';
-import { MAX_ECHOED_UNITS } from '../../src/service/answer/dynamic-metadata.js';
-import { MAX_METADATA_UNITS } from '../../src/service/answer/merged-metadata.js';
+import { MAX_ECHOED_UNITS, MAX_METADATA_UNITS } from '../../src/service/answer/dynamic-metadata.js';
 import { MAX_TOKEN_CHARACTERS, MAX_TOKENS_CHARACTERS } from '../../src/service/holds/hold-token.js';
 import { MAX_WORK_AT_ONCE } from '../../src/service/holds/holds.js';
 import { MAX_CALL_BYTES, MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/late-ends.js';
@@ -74,10 +76,10 @@ import {
 } from '../../src/service/waiting-requests.js';
 import { MAX_CHARACTERS } from '../../src/shown-text.js';
 import { QUERIED_MASTERS } from '../../src/storage/redis/cluster/cluster-view.js';
-import { MAX_REDIRECTIONS } from '../../src/storage/redis/cluster/redirect.js';
 import { MAX_BULK_ITEMS_IN_FLIGHT, RESPONSIVE_MICROS } from '../../src/storage/redis/in-flight-calls.js';
 import { MAX_UNREAD_BYTES as MAX_UNREAD_REDIS_BYTES } from '../../src/storage/redis/node/connector.js';
-import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
+import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/redis-store.js';
+import { MAX_REDIRECTIONS } from '../../src/storage/redis/redis-store-options.js';
 import { QUERY_MS } from '../../src/storage/redis/with-redis.js';
 import { ALL_RING_BYTES, RING_BYTES, STEP_SECONDS, STEPS } from '../../src/telemetry/history/rate-history.js';
 import { MAX_WAITING_BYTES } from '../../src/telemetry/log-output.js';

@@ -1,6 +1,5 @@
 import type { BucketPlace, ExplainedRule } from '../config/show/explain.js';
-import { slotOfKey } from '../storage/redis/cluster/slot-keys.js';
-import { DEFAULT_KEY_PREFIX, redisKey } from '../storage/redis/redis-key.js';
+import { DEFAULT_KEY_PREFIX, redisKey, slotOfKey } from '../storage/redis/redis-key.js';
 
 /**
  * Returns the Redis key and slot of a rule's bucket, for keys that begin with `prefix`. Returns undefined for an

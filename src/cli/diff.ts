@@ -3,7 +3,7 @@ import { diffPolicies } from '../config/diff/diff-policies.js';
 import { renderDiff } from '../config/diff/render-diff.js';
 import { type LoadOptions, loadPolicies } from '../config/files/load-policies.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
-import type { PolicySet } from '../policy/policy-set.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';

@@ -3,7 +3,7 @@ import { type ExplainedRule, explain } from '../config/show/explain.js';
 import { explanationJson } from '../config/show/explain-json.js';
 import { renderExplanation } from '../config/show/explain-text.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
-import type { PolicySet } from '../policy/policy-set.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
 import { readArguments, readEntries } from './arguments.js';
 import { bucketPlaceOf } from './bucket-place.js';
 import { EXIT, type Io } from './io.js';

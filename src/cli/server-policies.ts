@@ -1,6 +1,6 @@
 import { loadPolicies } from '../config/files/load-policies.js';
 import type { KeyPath } from '../config/show/why-unmatched.js';
-import type { PolicySet } from '../policy/policy-set.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
 import { defaultOf } from '../server/settings/settings-table.js';
 import { callDebugPort } from './call/debug-call.js';
 import { type DebugServer, debugName, readDebugServer } from './call/debug-server.js';

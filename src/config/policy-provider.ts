@@ -1,5 +1,5 @@
+import type { PolicySet } from '../policy/compiled-policy.js';
 import type { DomainStatus } from '../policy/policy.js';
-import type { PolicySet } from '../policy/policy-set.js';
 import type { PlanBytes } from './read/read-domain.js';
 import type { LoadMemory } from './read/resolve-domains.js';
 import type { PlanSources } from './sources/plan-sources.js';

@@ -1,5 +1,5 @@
 import type { ListenAddress } from '../h2/serving/listen.js';
-import { formatHostPort } from '../h2/serving/peer-name.js';
+import { formatHostPort } from '../h2/serving/listen.js';
 import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
 import type { ResetListener } from '../runtime/reset-listener.js';
 import type { AuxiliaryMethod } from './auxiliary-method.js';

@@ -1,11 +1,8 @@
 import { expectState } from '../invariant.js';
-import type { ByteSink } from './byte-sink.js';
-import type { ConnectionEvents, OwnedConnection } from './connection-owner.js';
+import type { ByteSink, ConnectionEvents, OwnedConnection } from './connection-owner.js';
 import { ControlBudget } from './control-budget.js';
-import { ERROR_CODE } from './error-code.js';
-import { ConnectionFailure, type Failure, StreamFailure } from './failure.js';
-import { FLAG, FRAME_TYPE } from './frame/frame-type.js';
-import { readUint31, readUint32 } from './frame/payload.js';
+import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from './failure.js';
+import { FLAG, FRAME_TYPE, readUint31, readUint32 } from './frame/frame-type.js';
 import { PeerSettings } from './frame/settings.js';
 import { writeGoaway, writePing, writeServerPreface, writeSettingsAck } from './frame/write-frame.js';
 import { type FrameConsumer, FrameReader } from './frame-reader.js';

@@ -1,6 +1,4 @@
-import { Budget } from './budget.js';
-import { ERROR_CODE } from './error-code.js';
-import { ConnectionFailure } from './failure.js';
+import { ConnectionFailure, ERROR_CODE } from './failure.js';
 import type { H2Limits } from './limits.js';
 
 const TOO_MANY = new ConnectionFailure(
@@ -36,5 +34,39 @@ export class ControlBudget {
       this.earned = 0;
     }
     return this.#budget.take(nowMs) ? undefined : TOO_MANY;
+  }
+}
+
+/**
+ * A token bucket that limits how much work a peer can cause. The caller passes the time in milliseconds, on a clock
+ * that never goes back. The bucket starts full with `burst` tokens and gains `perSecond` tokens a second, up to
+ * `burst`.
+ */
+export class Budget {
+  #tokens: number;
+  #filledMs: number;
+  readonly #burst: number;
+  readonly #perSecond: number;
+
+  constructor(burst: number, perSecond: number, nowMs: number) {
+    this.#tokens = burst;
+    this.#filledMs = nowMs;
+    this.#burst = burst;
+    this.#perSecond = perSecond;
+  }
+
+  /** Takes one token. Returns false if the bucket is empty. */
+  take(nowMs: number): boolean {
+    if (nowMs > this.#filledMs) {
+      this.refund(((nowMs - this.#filledMs) * this.#perSecond) / 1000);
+      this.#filledMs = nowMs;
+    }
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
+  refund(tokens: number): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + tokens);
   }
 }

@@ -1,6 +1,5 @@
 import { freeBuffer } from '../runtime/free-buffer.js';
-import { FRAME_HEADER_BYTES } from './frame/frame-type.js';
-import { readUint31 } from './frame/payload.js';
+import { FRAME_HEADER_BYTES, readUint31 } from './frame/frame-type.js';
 import type { WorkSlice } from './work-slice.js';
 
 /** Receives frames from a {@link FrameReader}. */

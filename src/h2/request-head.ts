@@ -1,4 +1,4 @@
-import type { HeaderList } from './hpack/header-list.js';
+import type { HeaderList } from './hpack/header-field.js';
 import type { RequestHead } from './request-handler.js';
 
 /** A request head with the values that the engine itself needs. */

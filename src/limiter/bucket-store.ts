@@ -1,11 +1,9 @@
-import type { Enforcement } from './enforcement.js';
 import type { StoreFailurePolicy } from './failure-policy.js';
 import type { HoldOrder, SettledHold } from './holds/hold.js';
 import type { Rate } from './rate.js';
-import type { TakeOutcome } from './take-outcome.js';
+import type { Enforcement, TakeOutcome } from './rate-algorithm.js';
 
-export type { Enforcement } from './enforcement.js';
-export type { TakeOutcome } from './take-outcome.js';
+export type { Enforcement, TakeOutcome } from './rate-algorithm.js';
 
 /** One bucket of a request, and the operation to apply to it. */
 export interface TakeItem {

@@ -2,9 +2,8 @@ import type { TakeItem } from './bucket-store.js';
 import { placeableHold, type SettledHold } from './holds/hold.js';
 import { correctionOf, holdCostMicros, settlementOf } from './holds/settlement.js';
 import { isCharge } from './rate.js';
-import type { BucketOperation } from './rate-algorithm.js';
+import type { BucketOperation, TakeOutcome } from './rate-algorithm.js';
 import { RunningBucket, type TakeSnapshot } from './running-bucket.js';
-import type { TakeOutcome } from './take-outcome.js';
 
 /** A refund of nothing. */
 const NO_OPERATION: BucketOperation = { hits: 0, refund: true };

@@ -7,9 +7,9 @@ import {
   MAX_UINT32,
   minChargeHitsOf,
   type RateAlgorithm,
+  type TakeOutcome,
 } from './rate-algorithm.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
-import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
 /** Maximum number of hits that a window counts; larger counts saturate. */

@@ -1,7 +1,6 @@
 import { invariant } from '../invariant.js';
-import type { Enforcement } from './enforcement.js';
+import type { HoldEffect } from './holds/hold.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
-import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, type WindowUnit } from './window-unit.js';
 
 /** Maximum value of the 32-bit fields of a token bucket. */
@@ -116,3 +115,72 @@ export function expectDebt(maxDebt: number, minChargeHits: number): void {
 export function minChargeHitsOf(maxDebt: number): number {
   return maxDebt > 0 ? 2 : Number.POSITIVE_INFINITY;
 }
+
+/** The outcome of one TakeItem of a request. */
+export interface TakeOutcome {
+  /** Whether the hits did not fit. */
+  readonly limited: boolean;
+  /**
+   * Whole tokens in the bucket, or hits left in the window, after this item was applied. If the request names a bucket
+   * twice, each item reports its own result. A limited item reports the state that it found, but 0 for a window outside
+   * a list of limits. Any other item of a denied request reports the state with nothing taken.
+   */
+  readonly remaining: number;
+  /**
+   * Wait time in microseconds, never negative. For a limited item: until the same hits would fit, or, for hits above
+   * the capacity, until the bucket is full. Otherwise: until the bucket has one more whole token, or 0 for a full
+   * bucket. For a window: until it ends. For a limit on concurrent requests without a free slot: Infinity.
+   */
+  readonly waitMicros: number;
+  /**
+   * The value that a refund needs to undo this take, see `TakeItem.undoMark`: microseconds on the store's clock. For a
+   * window: its start. For a token bucket: the time at which it would be full without this take, rounded down, or, for
+   * a bucket with debt, the time of the take. Caches do not report it.
+   */
+  readonly undoMark?: number | undefined;
+  /**
+   * The used amount, for metrics: hits counted in the window after this item was applied, including those above the
+   * limit, or the tokens missing from a bucket. {@link remaining} alone does not determine it. For a settlement of
+   * slots, both are 0, because a store need not count the slots in use for it.
+   */
+  readonly used: number;
+  /** Hits of a charge beyond `max_debt`, which are forgiven. */
+  readonly forgiven: number;
+  /** Effect of the item on its hold; absent if it has none, or if the take placed none. */
+  readonly hold?: HoldEffect;
+  /**
+   * For a take from a token bucket that placed a hold: the time at which the bucket would be full without the take, in
+   * microseconds on the store's clock. 0 for other rates.
+   */
+  readonly fullMicros?: number;
+  /**
+   * For a take from a token bucket that placed a hold: the time in which its hits refill, in whole microseconds, at
+   * least 1. 0 for other rates.
+   */
+  readonly costMicros?: number;
+  /** For an item that settled the oldest hold of its bucket: the hits of that hold. */
+  readonly heldHits?: number;
+  /** Whether a cached denial was used and the store was not asked. */
+  readonly cached: boolean;
+  /**
+   * Total hits that several items of the request take from this bucket, if the total exceeds what the bucket can ever
+   * hold, so that the request can never be allowed. Absent otherwise. Set by service/shared-bucket.ts, not by the
+   * store.
+   */
+  readonly combinedHits?: number;
+  /**
+   * True if the state of the bucket is unknown: the store was unavailable and `on_store_failure` denied the request.
+   */
+  readonly bucketUnknown?: true;
+}
+
+/**
+ * Effect of a limited item on the request:
+ * - `enforce`: the request is denied.
+ * - `observe`: the request is never denied by this item (monitoring, grace period, shadow mode).
+ * - `quota`: the request is denied only if all its `quota` items are limited.
+ * - `spill`: the item never denies. If it is limited, the next item applies instead. Otherwise, the next item is
+ *   skipped, see `isSkipped`. A peek is limited if there is no room for one hit, also in a window. The last item of
+ *   such a chain has another enforcement, which applies to the whole chain.
+ */
+export type Enforcement = 'enforce' | 'observe' | 'quota' | 'spill';

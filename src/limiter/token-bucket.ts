@@ -6,10 +6,17 @@ import {
   MAX_UINT32,
   minChargeHitsOf,
   type RateAlgorithm,
+  type TakeOutcome,
 } from './rate-algorithm.js';
-import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
-import { addTo, exceeds, reaches, type Span, subtractFrom } from './span.js';
-import type { TakeOutcome } from './take-outcome.js';
+import {
+  addTo,
+  exceeds,
+  type RunningBucket,
+  reaches,
+  type Span,
+  subtractFrom,
+  type TakeSnapshot,
+} from './running-bucket.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
 /** A refill rate: one token takes `p / q` µs, in lowest terms. */

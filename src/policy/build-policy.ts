@@ -1,12 +1,12 @@
 import { CompiledPolicy } from './compiled-policy.js';
 import { type DeriveStep, RuleStep, TableStep } from './derive/derive.js';
-import type { DeriveCondition } from './derive/derive-rule.js';
-import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
+import type { DeriveCondition } from './derive/rule-index.js';
+import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/stat-name.js';
 import { PathPattern } from './paths/path-pattern.js';
+import { rateOf } from './plans/plan-rate.js';
 import type { PlanTable } from './plans/plan-table.js';
 import { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
-import { rateOf } from './rate-spec.js';
 import { isSecretKey } from './redact.js';
 import { namedRule, type Rule, type RuleSpec } from './rule.js';
 import type { ConditionSpec, DomainHead, NodeFields, StepSpec } from './spec.js';

@@ -153,3 +153,13 @@ export class CompiledPolicy implements DomainPolicy {
     return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined);
   }
 }
+
+/** All domains of one configuration; a reload replaces the whole set. */
+export interface PolicySet {
+  readonly domains: ReadonlyMap<string, CompiledPolicy>;
+  /**
+   * 12 hexadecimal digits of a hash over all domains and the names and contents of their files, which identifies the
+   * policies of a replica.
+   */
+  readonly version: string;
+}

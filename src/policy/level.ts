@@ -1,5 +1,4 @@
-import type { MatchMemo } from './match-memo.js';
-import type { MatchWork } from './match-work.js';
+import type { MatchMemo, MatchWork } from './match-work.js';
 import { CidrTable } from './values/cidr-table.js';
 import { RegexList } from './values/regex-list.js';
 import type { ValueMatcher } from './values/value-matcher.js';

@@ -1,7 +1,6 @@
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { Level } from './level.js';
-import { MatchMemo } from './match-memo.js';
-import type { MatchWork } from './match-work.js';
+import { MatchMemo, type MatchWork } from './match-work.js';
 import { addressPart, patternPart, secretPart, sharedMatcherPart, textPart } from './names/bucket-key.js';
 import type { PlanTable } from './plans/plan-table.js';
 import type { UnmatchedMode } from './policy.js';

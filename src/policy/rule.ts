@@ -1,8 +1,7 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { Rate } from '../limiter/rate.js';
-import type { PlannedRate } from './plans/plan-rate.js';
-import { type RateSpec, rateSpecOf } from './rate-spec.js';
+import { type PlannedRate, type RateSpec, rateSpecOf } from './plans/plan-rate.js';
 
 /** Phases in which a policy is introduced; see docs/policy/answers.md. */
 export const PHASES = ['monitoring', 'grace_period', 'active'] as const;

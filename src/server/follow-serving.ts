@@ -1,6 +1,6 @@
 import type { PolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';
-import type { PolicySet } from '../policy/policy-set.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
 import type { Closers } from '../runtime/closers.js';
 import type { Settings } from './settings/settings-table.js';
 import type { Store } from './store/store.js';

@@ -3,7 +3,7 @@ import {
   type LoginSource,
   parseLogin,
   type RedisLogin,
-} from '../storage/redis/connection/login.js';
+} from '../storage/redis/connection/connection-options.js';
 import { FollowedFiles } from './followed-files.js';
 
 /** Maximum size of the file, in bytes. */

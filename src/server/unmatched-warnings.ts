@@ -2,7 +2,7 @@ import type { PolicyProvider } from '../config/policy-provider.js';
 import { shellText } from '../config/show/shell-text.js';
 import { didYouMean, type KeyPath, rulePaths, whyUnmatched } from '../config/show/why-unmatched.js';
 import type { Entry } from '../limiter/entry.js';
-import type { PolicySet } from '../policy/policy-set.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
 import { firstNames } from '../quantity.js';
 import type { Closers } from '../runtime/closers.js';
 import { shown } from '../shown-text.js';

@@ -2,8 +2,8 @@ import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/me
 import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
 import { isBeyondLimit } from '../limiter/rate.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
-import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
 import type { Rule, RuleCounter } from '../policy/rule.js';
 import { secretKeysOf } from './answer/answer.js';

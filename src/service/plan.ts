@@ -1,15 +1,30 @@
 import type { Descriptor, RateLimitRequest } from '../codec/messages.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { Clock } from '../limiter/clock.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
 import type { Rate } from '../limiter/rate.js';
+import type { MatchWork } from '../policy/match-work.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { Rule } from '../policy/rule.js';
+import type { AnswerOptions } from './answer/answer-options.js';
 import type { Caller } from './caller.js';
 import type { BoundHold } from './holds/hold-ids.js';
 import type { Settlements } from './holds/settlements.js';
-import type { PlanOptions } from './plan-options.js';
 import type { HoldRecord } from './record/decision-record.js';
+
+/** Options that apply to all requests of a service. */
+export interface PlanOptions {
+  readonly clock: Pick<Clock, 'wallMicros' | 'exactWallMicros'>;
+  /** Options that apply to every answer. */
+  readonly answers: AnswerOptions;
+  /** Maximum number of limits in a request (MAX_LIMITS): the store decides a request in one atomic step. */
+  readonly maxLimits: number;
+  /** Bounds the matching of a request; one request is matched at a time. */
+  readonly matchWork: MatchWork;
+  /** Returns random numbers from 0 up to, but not including, 1, for `enforce_percent`; Math.random if absent. */
+  readonly random?: () => number;
+}
 
 /** A take that one descriptor requests from one bucket, and its outcome. */
 export interface PlannedTake extends TakeItem {

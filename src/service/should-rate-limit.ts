@@ -1,20 +1,27 @@
-import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
-import { StorageError, type TakeOutcome, type TakeResult } from '../limiter/bucket-store.js';
+import type { RateLimitRequest, RateLimitResponse, ServiceCodec } from '../codec/messages.js';
+import {
+  type BucketStore,
+  type LocalStore,
+  StorageError,
+  type TakeOutcome,
+  type TakeResult,
+} from '../limiter/bucket-store.js';
+import type { Clock } from '../limiter/clock.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { answer, answerWithoutLimits } from './answer/answer.js';
 import { noteDenial } from './answer/denial.js';
 import { givenUpAnswer } from './answer/given-up-answer.js';
-import { askStore } from './ask-store.js';
-import { findBadDescriptor } from './bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros } from './caller.js';
+import type { DecisionObserver } from './decision-observer.js';
 import { HoldMarks } from './holds/hold-marks.js';
 import { Holds } from './holds/holds.js';
 import type { Settlements } from './holds/settlements.js';
 import { isLarge, LargeRequests } from './large-requests.js';
-import { matchAndPlan } from './match.js';
+import { findBadDescriptor, matchAndPlan } from './match.js';
 import { Observation } from './observe.js';
-import { NO_TAKES, type PlannedTake, RequestContext, takesOf } from './plan.js';
-import type { GivenUpReason } from './record/decision-record.js';
+import { NO_TAKES, type PlannedTake, type PlanOptions, RequestContext, takesOf } from './plan.js';
+import type { DecisionLog, GivenUpReason } from './record/decision-record.js';
 import { recordStoreSpan } from './record/request-trace.js';
 import {
   CALLER_CANCELLED,
@@ -26,9 +33,28 @@ import {
   STORE_UNAVAILABLE,
 } from './refusal.js';
 import { markNeverPassing } from './shared-bucket.js';
-import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
-import { decideWithoutStore } from './store-failure.js';
+import { askStore, decideWithoutStore } from './store-failure.js';
 import { bytesOf, WaitingRequests } from './waiting-requests.js';
+
+/** Dependencies and options of {@link ShouldRateLimit}. */
+export interface ShouldRateLimitOptions extends PlanOptions {
+  readonly codec: ServiceCodec;
+  readonly clock: Clock;
+  readonly store: BucketStore;
+  /** Synchronous store in memory for `on_store_failure: local`. */
+  readonly local: LocalStore;
+  /** Returns the policies in effect; undefined until the first load. */
+  readonly policies: () => PolicySet | undefined;
+  readonly observer: DecisionObserver;
+  /** Receives samples of decisions; absent if there is no decision log. */
+  readonly decisionLog?: DecisionLog | undefined;
+  /** Maximum time for a store call (REDIS_TIMEOUT), in microseconds. */
+  readonly storeTimeoutMicros: number;
+  /** Marks hold tokens; a new key if absent. */
+  readonly holdMarks?: HoldMarks;
+  /** Requests that wait for the store; a new object if absent. */
+  readonly waiting?: WaitingRequests;
+}
 
 const NO_OUTCOMES: readonly TakeOutcome[] = [];
 

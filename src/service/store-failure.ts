@@ -1,10 +1,40 @@
-import type { LocalStore, TakeOutcome } from '../limiter/bucket-store.js';
+import { BrokenInvariant } from '../invariant.js';
+import {
+  type BucketStore,
+  type LocalStore,
+  StorageError,
+  type TakeItem,
+  type TakeOutcome,
+  type TakeResult,
+} from '../limiter/bucket-store.js';
 import { deniesRequest } from '../limiter/decide.js';
 import { answerOf, type StoreFailureAnswer } from '../limiter/failure-policy.js';
 import { keepPayers } from './answer/denial.js';
 import type { DecisionCounts } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
 import { markNeverPassing } from './shared-bucket.js';
+
+/**
+ * Calls a store. If the store finds its own state broken, the result is an error, as if the store were unavailable. The
+ * last parameters are those of {@link BucketStore.take}; `failed` is called before an error is thrown.
+ */
+export function askStore<Item extends TakeItem>(
+  store: { take(items: readonly Item[], ...rest: TakeParameters): TakeResult | Promise<TakeResult> },
+  items: readonly Item[],
+  deadlineMicros: number,
+  mayWait = true,
+  failed?: () => void,
+): TakeResult | Promise<TakeResult> {
+  try {
+    return store.take(items, deadlineMicros, mayWait);
+  } catch (error) {
+    if (error instanceof BrokenInvariant) return new StorageError('broken', error.message);
+    failed?.();
+    throw error;
+  }
+}
+
+type TakeParameters = Parameters<BucketStore['take']> extends [unknown, ...infer Rest] ? Rest : never;
 
 /**
  * Returns the outcome of `deny`. When the request would pass is unknown, so the caller should retry after 1 s. The hits

@@ -5,8 +5,14 @@ import {
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
-import { deniedOutcome, isDenied, type KnownDenial, tokenDenial, windowDenial } from './denial.js';
-import { DenialTable } from './denial-table.js';
+import {
+  DenialTable,
+  deniedOutcome,
+  isDenied,
+  type KnownDenial,
+  tokenDenial,
+  windowDenial,
+} from './denial-table.js';
 
 /** Settings of {@link DenyCache}. */
 export interface DenyCacheOptions {

@@ -1,5 +1,5 @@
 import { HpackDecoder } from '../../src/h2/hpack/decoder.js';
-import type { HeaderList } from '../../src/h2/hpack/header-list.js';
+import type { HeaderList } from '../../src/h2/hpack/header-field.js';
 import { type Pair, pairsOf } from '../support/h2/hpack.js';
 import { HpackWriter } from './hpack-writer.js';
 import { mutate } from './mutate.js';

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { ERROR_CODE } from '../../src/h2/error-code.js';
+import { ERROR_CODE } from '../../src/h2/failure.js';
 import type { H2Limits } from '../../src/h2/limits.js';
-import type { H2ServerOptions } from '../../src/h2/serving/server-options.js';
+import type { H2ServerOptions } from '../../src/h2/serving/served-connection.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import {
   END_STREAM,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import type { H2ServerOptions } from '../../src/h2/serving/server-options.js';
+import type { H2ServerOptions } from '../../src/h2/serving/served-connection.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import {
   END_STREAM,

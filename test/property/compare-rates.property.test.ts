@@ -1,6 +1,6 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
-import { narrowings } from '../../src/config/diff/compare-limits.js';
+import { narrowings } from '../../src/config/diff/rule-changes.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';

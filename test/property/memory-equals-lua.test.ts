@@ -6,7 +6,7 @@ import { settlingRate } from '../../src/limiter/local-rate.js';
 import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
-import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
+import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/redis-store.js';
 import { expectAtMost, expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { FakeClock } from '../support/clock/fake-clock.js';

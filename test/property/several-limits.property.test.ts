@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { CODE } from '../../src/codec/messages.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import type { Rate } from '../../src/limiter/rate.js';
-import type { TakeOutcome } from '../../src/limiter/take-outcome.js';
+import type { TakeOutcome } from '../../src/limiter/rate-algorithm.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';

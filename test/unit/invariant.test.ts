@@ -2,7 +2,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { BrokenInvariant, expectState, invariant, reportBrokenInvariants } from '../../src/invariant.js';
 import type { BucketStore } from '../../src/limiter/bucket-store.js';
-import { addTo } from '../../src/limiter/span.js';
+import { addTo } from '../../src/limiter/running-bucket.js';
 import { Decider, descriptor } from '../support/policy/decider.js';
 
 let end = (): void => {};

@@ -1,6 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import type { PolicySet } from '../../policy/policy-set.js';
+import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import { NO_SECRETS, redactEntries } from '../../policy/redact.js';
 import { shown } from '../../shown-text.js';
 import type { Logger } from '../../telemetry/logger.js';

@@ -1,6 +1,6 @@
 import type { WindowRate } from '../../limiter/fixed-window.js';
 import type { Rate } from '../../limiter/rate.js';
-import type { TakeOutcome } from '../../limiter/take-outcome.js';
+import type { TakeOutcome } from '../../limiter/rate-algorithm.js';
 import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 import type { BucketLevel } from './messages.js';
 

@@ -4,10 +4,9 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { MatchWork } from '../../policy/match-work.js';
 import type { Match } from '../../policy/policy.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
-import { OVERRIDE_UNITS } from '../../service/bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { applyReplacesAndQuotas } from '../../service/enforcement/quotas-and-replaces.js';
-import { matchAndPlan, planDescriptor, takeWithoutBlock } from '../../service/match.js';
+import { matchAndPlan, OVERRIDE_UNITS, planDescriptor, takeWithoutBlock } from '../../service/match.js';
 import { type Decision, type PlannedTake, RequestContext } from '../../service/plan.js';
 import type { OverrideLimit } from './read-question.js';
 

@@ -1,7 +1,6 @@
 import { StorageError } from '../../limiter/bucket-store.js';
 import { describeRate } from '../../policy/describe.js';
-import { slotOfKey } from '../../storage/redis/cluster/slot-keys.js';
-import { redisKey } from '../../storage/redis/redis-key.js';
+import { redisKey, slotOfKey } from '../../storage/redis/redis-key.js';
 import type { BucketFound } from './bucket-calls.js';
 import { levelOf } from './bucket-level.js';
 import { type FoundLimit, findLimits } from './found-limits.js';

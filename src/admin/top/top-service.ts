@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { RenderQueue } from '../../http/text-view.js';
-import type { PolicySet } from '../../policy/policy-set.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
 import { OVERRIDE_LABEL } from '../../service/plan.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import { quotedText, unknownDomain } from '../buckets/read-question.js';

@@ -1,5 +1,5 @@
+import { type ProtoStruct, type ProtoValue, toStruct } from '../../codec/client-codec.js';
 import { CODE, LIMIT_UNIT, type RateLimitResponse } from '../../codec/messages.js';
-import { type ProtoStruct, type ProtoValue, toStruct } from '../../codec/struct.js';
 
 type Field = readonly [name: string, value: string | undefined];
 

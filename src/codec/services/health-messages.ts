@@ -1,6 +1,5 @@
 import { MAX_BYTES_PER_UNIT } from '../wire-writer.js';
-import { ServiceReader } from './service-reader.js';
-import { FIELD_HEAD_BYTES, writeMessage } from './service-writer.js';
+import { FIELD_HEAD_BYTES, ServiceReader, writeMessage } from './service-reader.js';
 
 /** grpc.health.v1.HealthCheckResponse.ServingStatus, by number. */
 const SERVING_STATUS = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'] as const;

@@ -1,6 +1,5 @@
 import { MAX_BYTES_PER_UNIT, type WireWriter } from '../wire-writer.js';
-import { ServiceReader } from './service-reader.js';
-import { FIELD_HEAD_BYTES, writeMessage } from './service-writer.js';
+import { FIELD_HEAD_BYTES, ServiceReader, writeMessage } from './service-reader.js';
 
 /** The query of a ServerReflectionRequest. */
 export type ReflectionQuery =

@@ -1,5 +1,6 @@
 import { DecodeError } from '../messages.js';
 import { WireReader } from '../wire-reader.js';
+import { WireWriter } from '../wire-writer.js';
 
 /** Maximum length of a name in such a message, in bytes. No proto file contains longer names. */
 export const MAX_SYMBOL_BYTES = 4096;
@@ -46,4 +47,20 @@ export class ServiceReader {
     this.#reader.position = textEnd;
     return text;
   }
+}
+
+/** Maximum length of the tag and length prefix of a field, in bytes. */
+export const FIELD_HEAD_BYTES = 11;
+
+const writer = new WireWriter();
+
+/**
+ * Writes a message of health or reflection with at most `maxBytes`. `fill` writes the fields in reverse order, as
+ * WireWriter requires.
+ */
+export function writeMessage(maxBytes: number, fill: (writer: WireWriter) => void): Buffer {
+  writer.begin(maxBytes);
+  fill(writer);
+  // Copied, so that a small message that is kept does not keep the whole slab in memory.
+  return Buffer.from(writer.finish());
 }

@@ -1,7 +1,9 @@
-import { printableLine } from '../../printable.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
+import { printable, printableLine } from '../../printable.js';
 import { firstNames, quantity } from '../../quantity.js';
 import { shellText } from '../show/shell-text.js';
 import { type DiffSummary, type Effect, type PolicyChange, summaryOf } from './change.js';
+import { diffPolicies } from './diff-policies.js';
 
 /** Settings that many rules inherit from one place. Equal changes of these settings are reported once. */
 const INHERITED_SETTINGS: ReadonlySet<string> = new Set(['phase', 'on_store_failure', 'enforce_percent']);
@@ -27,7 +29,7 @@ export function renderDiff(changes: readonly PolicyChange[]): string {
 }
 
 /** Returns one sentence per change, or per group of equal changes, domain by domain. */
-export function changeLines(
+function changeLines(
   changes: readonly PolicyChange[],
 ): readonly { readonly domain: string; readonly text: string }[] {
   const byDomain = new Map<string, PolicyChange[]>();
@@ -40,7 +42,7 @@ export function changeLines(
 }
 
 /** Returns the summary: `2 tighten, 1 loosens, 3 added (1 tightens), 1 removed`. */
-export function summaryText(summary: DiffSummary): string {
+function summaryText(summary: DiffSummary): string {
   const parts = [
     counted(summary.tighten, 'tightens', 'tighten'),
     counted(summary.loosen, 'loosens', 'loosen'),
@@ -96,4 +98,36 @@ const EFFECT_WORDS: Readonly<Record<Effect, string>> = {
 function effectText({ effect, tightens }: PolicyChange): string {
   const word = EFFECT_WORDS[effect];
   return tightens && effect !== 'tightens' ? `${word} (tightens)` : word;
+}
+
+/** Maximum number of changes that are listed, and maximum length of each in characters. */
+export const MAX_LISTED_CHANGES = 20;
+export const MAX_CHANGE_CHARACTERS = 300;
+
+/** The changes of a reload for a log, of bounded size for policies of any size. */
+export interface ChangeSummary {
+  /** Last line of `weir diff`: `2 tighten, 1 loosens`, or `nothing changes`. */
+  readonly summary: string;
+  /** Lines of `weir diff`, each with its domain. */
+  readonly lines: readonly { readonly domain: string; readonly text: string }[];
+  /** Number of lines that are left out. */
+  readonly more: number;
+}
+
+/** Compares two sets of policies as `weir diff` does, and keeps what a log shows. `nowMicros` is the wall clock. */
+export function summarizeChanges(before: PolicySet, after: PolicySet, nowMicros: number): ChangeSummary {
+  const changes = diffPolicies(before, after, nowMicros);
+  const lines = changeLines(changes);
+  return {
+    summary: summaryText(summaryOf(changes)),
+    lines: lines
+      .slice(0, MAX_LISTED_CHANGES)
+      .map(({ domain, text }) => ({ domain: shown(domain), text: shown(text) })),
+    more: Math.max(lines.length - MAX_LISTED_CHANGES, 0),
+  };
+}
+
+function shown(text: string): string {
+  const plain = printable(text.slice(0, MAX_CHANGE_CHARACTERS));
+  return text.length > MAX_CHANGE_CHARACTERS ? `${plain}…` : plain;
 }

@@ -1,5 +1,5 @@
+import type { PolicySet } from '../../policy/compiled-policy.js';
 import type { DomainStatus } from '../../policy/policy.js';
-import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
 import { runInTurns } from '../../runtime/turns.js';
 import {

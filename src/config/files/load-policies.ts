@@ -1,10 +1,10 @@
 import { dirname, resolve } from 'node:path';
+import type { PolicySet } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
-import type { PolicySet } from '../../policy/policy-set.js';
 import { messageOf } from '../../regular-file.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import { comparablePath } from '../../working-directory.js';
-import { planFile } from '../read/plans/read-plans.js';
+import { isPlanAddress, planFile } from '../read/plans/read-plans.js';
 import { openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { type TableFiles, tableNames } from '../read/read-derive.js';
 import type { LoadOptions } from '../read/read-domain.js';
@@ -16,7 +16,6 @@ import {
   type ResolvedDomains,
   resolveDomains,
 } from '../read/resolve-domains.js';
-import { isPlanAddress } from '../sources/plan-address.js';
 import { buildBatches, inBatches, specItems } from '../threads/policy-transfer.js';
 import { type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';

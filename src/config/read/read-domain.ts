@@ -1,6 +1,6 @@
 import { nearest } from '../../nearest-name.js';
 import { limitPart } from '../../policy/names/bucket-key.js';
-import { placeBelow } from '../../policy/names/rule-digest.js';
+import { placeBelow, ruleDigest } from '../../policy/names/rule-digest.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { type Algorithm, DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
@@ -18,7 +18,6 @@ import type { ProblemList } from '../yaml/config-problem.js';
 import { DerivedEntries } from './derived-entries.js';
 import type { FieldReader, Located } from './field-reader.js';
 import { readMapping } from './field-values.js';
-import { HoldRules } from './hold-rules.js';
 import { readPlanTable } from './plans/read-plan-table.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { declaredSecrets, type TableFiles } from './read-derive.js';
@@ -437,4 +436,32 @@ function readMatched(
       );
   }
   return { key, value, matcher, shareThreshold };
+}
+
+/** Refuses rules with holds that have the same digest, because a hold token could end the holds of the other rule. */
+export class HoldRules {
+  readonly #digestOf: (place: string) => string;
+  readonly #rules = new Map<string, { readonly place: string; readonly reader: FieldReader }>();
+
+  /** `digestOf` is another function only in tests. */
+  constructor(digestOf = ruleDigest) {
+    this.#digestOf = digestOf;
+  }
+
+  /** Adds the rule with holds at a place, see {@link ruleDigest}. `reader` reads its descriptor. */
+  add(reader: FieldReader, place: string): void {
+    const digest = this.#digestOf(place);
+    const other = this.#rules.get(digest);
+    // A place that is defined twice is an error of its own.
+    if (other === undefined) this.#rules.set(digest, { place, reader });
+    else if (other.place !== place) {
+      const at = placeName(other.reader.problems.file, other.reader.map.at);
+      reader.problems.error(
+        reader.map.at,
+        reader.path,
+        `hold tokens cannot tell a limit here from a limit in ${at}, because both have the same digest; rename the ` +
+          'key, the value or the limit of one of the two descriptors',
+      );
+    }
+  }
 }

@@ -1,16 +1,15 @@
 import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
-import type { RuleSpec } from '../../policy/rule.js';
+import { nearest } from '../../nearest-name.js';
+import type { AddedHeader, OnOver, RuleSpec } from '../../policy/rule.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { Fields } from './field.js';
 import type { FieldReader, Located } from './field-reader.js';
 import { expectKeysOf, type FieldValues, readFields, readMapping } from './field-values.js';
-import { POLICY_FIELDS, RATE_FIELDS, RATE_KEYS } from './policy-fields.js';
+import { MAX_HEADER_LENGTH, MAX_HEADERS, POLICY_FIELDS, RATE_FIELDS, RATE_KEYS } from './policy-fields.js';
 import type { RateDefaults } from './rates/rate-fields.js';
 import { readRate } from './rates/read-rate.js';
-import { readOnOver, warnOfUnusedResponse } from './read-on-over.js';
 import { phaseOf } from './read-phase.js';
-import { answersOf } from './read-response.js';
-import { checkSpill, decidedByLast } from './read-spill.js';
+import { answersOf, TOKEN } from './read-response.js';
 import { unitOf } from './scalar-kinds.js';
 
 /** The values of a descriptor. */
@@ -264,4 +263,140 @@ function checkUnlimited(reader: FieldReader): void {
       reader.warn(key, `"${key}" is ignored, because the rule is unlimited; remove it`);
     else reader.error(key, `an unlimited rule cannot have "${key}"; remove "${key}" or "unlimited"`);
   }
+}
+
+/** A field name, RFC 9110 section 5.1. */
+const HEADER_NAME = new RegExp(`^${TOKEN}$`);
+const MAX_NAME_LENGTH = 128;
+/** A field value, RFC 9110 section 5.5, in ASCII and without white space at its ends. */
+const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+/** Headers with a meaning for Envoy, weir, or the way in which the upstream reads the request. */
+const RESERVED_HEADER =
+  /^(?:authorization|connection|content-[a-z-]+|cookie|expect|forwarded|host|keep-alive|proxy-[a-z-]+|ratelimit.*|retry-after|te|trailer|transfer-encoding|upgrade|x-envoy-.*|x-forwarded-.*|x-ratelimit-.*)$/;
+
+/** Reads `on_over` of a limit. */
+function readOnOver(onOver: FieldReader): OnOver {
+  const { allow, request_headers: headers = [], metadata } = readMapping(onOver, 'on_over');
+  if (allow === false) {
+    onOver.error(
+      'allow',
+      '"allow" is false, but a limit that denies has no request to mark; write allow: true',
+    );
+  }
+  return { requestHeaders: readHeaders(headers), metadata };
+}
+
+/** Warns about a `denied_response` of a soft limit, unless a plan may block customers. */
+function warnOfUnusedResponse(reader: FieldReader, { hasCustomer, plans }: RateDefaults): void {
+  if (reader.field('denied_response') === undefined || (hasCustomer && plans?.mayBlock === true)) return;
+  const why = !hasCustomer
+    ? 'a limit with "on_over" never denies'
+    : 'a limit with "on_over" denies only for plans with "blocked: true", and no plan has "blocked"';
+  reader.warn('denied_response', `"denied_response" is ignored, because ${why}; remove it`);
+}
+
+function readHeaders(items: readonly FieldReader[]): readonly AddedHeader[] {
+  const headers: AddedHeader[] = [];
+  for (const item of items) {
+    const keys = [...item.map.fields.keys()];
+    if (keys.length === 0 || (keys.includes('key') && keys.includes('value'))) {
+      item.problems.error(
+        item.map.at,
+        item.path,
+        'write the name and the value of the header, as in { x-weir-over: burst }',
+      );
+      continue;
+    }
+    for (const key of keys) {
+      const value = item.field(key) === undefined ? '' : item.text(key);
+      if (value === undefined) continue;
+      const problem = headerProblem(key.toLowerCase(), value, headers);
+      if (problem === undefined) headers.push({ key: key.toLowerCase(), value });
+      else item.error(key, problem);
+    }
+  }
+  return headers;
+}
+
+/** Returns what is wrong with a header; undefined if nothing is. */
+function headerProblem(key: string, value: string, before: readonly AddedHeader[]): string | undefined {
+  const shown = JSON.stringify(shownStart(key));
+  if (!HEADER_NAME.test(key) || key.length > MAX_NAME_LENGTH)
+    return `${shown} is not a valid header name; write a name, such as x-weir-over`;
+  if (RESERVED_HEADER.test(key))
+    return `${shown} already has a meaning; write another name, such as x-weir-over`;
+  if (before.some((other) => other.key === key)) return `${shown} is set twice; remove one of the two`;
+  if (!HEADER_VALUE.test(value) || value.length > MAX_HEADER_LENGTH)
+    return `the value of ${shown} must have 1 to ${MAX_HEADER_LENGTH} visible ASCII characters; change the value`;
+  return before.length === MAX_HEADERS
+    ? `a limit can add at most ${MAX_HEADERS} headers; remove this one`
+    : undefined;
+}
+
+/** Keys of a limit with `then` that belong to the last limit of its chain, which decides for all of them. */
+const OF_THE_LAST = ['phase', 'shadow_mode', 'enforce_percent', 'on_store_failure'];
+
+/** Checks `then` in the items of `rate_limits`. `rules` contains the limit of each item. */
+function checkSpill(items: readonly FieldReader[], rules: readonly RuleSpec[]): void {
+  items.forEach((item, index) => {
+    const { spillsTo } = rules[index] as RuleSpec;
+    const isTarget = index > 0 && rules[index - 1]?.spillsTo !== '';
+    if (spillsTo === '' && !isTarget) return;
+    checkKind(item, rules[index] as RuleSpec);
+    if (spillsTo === '') return;
+    const problem = targetProblem(rules, index);
+    if (problem !== undefined) item.error('then', problem);
+    for (const key of OF_THE_LAST) {
+      if (item.field(key) === undefined) continue;
+      item.error(
+        key,
+        `"${key}" cannot be combined with "then", because the last limit of the chain decides; move the key to ` +
+          'that limit',
+      );
+    }
+  });
+}
+
+/** Returns the rules of a list, where the limits of a chain have the settings of its last limit, which decides. */
+function decidedByLast(rules: readonly RuleSpec[]): readonly RuleSpec[] {
+  const decided = [...rules];
+  for (let at = rules.length - 2; at >= 0; at--) {
+    const rule = rules[at] as RuleSpec;
+    const { phase, shadowMode, enforcePercent, onStoreFailure } = decided[at + 1] as RuleSpec;
+    if (rule.spillsTo !== '') decided[at] = { ...rule, phase, shadowMode, enforcePercent, onStoreFailure };
+  }
+  return decided;
+}
+
+/** Reports settings that no limit of a chain can have. */
+function checkKind(item: FieldReader, { rate, hold, onOver, spillsTo }: RuleSpec): void {
+  const refuse = (key: string, reason: string): void =>
+    item.error(
+      key,
+      `"${key}" cannot be in a chain of limits ("then"), because ${reason}; remove one of the two`,
+    );
+  if (rate?.kind === 'concurrency')
+    refuse('concurrency', 'the end of a request does not know which limit paid');
+  else if (hold !== undefined) refuse('hold', 'the end of a request does not know which limit paid');
+  else if (spillsTo !== '' && rate !== undefined && rate.maxDebt > 0)
+    refuse('allow_debt', 'a limit that can go into debt never spills');
+  if (onOver !== undefined) refuse('on_over', 'requests over a soft limit pass');
+}
+
+/** Returns what is wrong with the name in `then`; undefined if nothing is. */
+function targetProblem(rules: readonly RuleSpec[], index: number): string | undefined {
+  const { name, spillsTo } = rules[index] as RuleSpec;
+  if (rules[index + 1]?.name === spillsTo) return undefined;
+  const shown = shownStart(spillsTo);
+  if (spillsTo === name)
+    return `"then" contains the limit's own name "${shown}"; write the name of the next limit`;
+  const at = rules.findIndex((rule) => rule.name === spillsTo);
+  if (at >= 0)
+    return `"${shown}" must directly follow this limit in the list; move one of the two limits, or change "then"`;
+  const similar = nearest(
+    spillsTo,
+    rules.map((rule) => rule.name).filter((other) => other !== '' && other !== name),
+  );
+  const hint = similar === undefined ? 'write the name of the next limit' : `did you mean "${similar}"?`;
+  return `no limit in this list is named "${shown}"; ${hint}`;
 }

@@ -1,4 +1,4 @@
-import type { PolicySet } from '../../policy/policy-set.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
 
 /**
  * Returns the union of the secret keys that each domain declares. An API key stays secret even if it is sent to the

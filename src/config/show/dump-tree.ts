@@ -1,7 +1,7 @@
 import { describeFailurePolicy } from '../../limiter/failure-policy.js';
-import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
-import type { DeriveRule } from '../../policy/derive/derive-rule.js';
+import type { DeriveRule } from '../../policy/derive/rule-index.js';
 import {
   describeDecisionMetadata,
   describeDenied,
@@ -15,7 +15,6 @@ import {
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
-import type { PolicySet } from '../../policy/policy-set.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import { describeMatcher } from '../../policy/values/value-matcher.js';
 import { quantity } from '../../quantity.js';

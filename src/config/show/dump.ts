@@ -1,12 +1,18 @@
 import type { Rate } from '../../limiter/rate.js';
-import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
+import type { DeriveStep } from '../../policy/derive/derive.js';
 import { policyStatName } from '../../policy/names/stat-name.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { describeStandard } from '../../policy/plans/planned-rules.js';
+import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
-import type { PolicySet } from '../../policy/policy-set.js';
-import type { Rule } from '../../policy/rule.js';
+import { limitsBefore, type Rule } from '../../policy/rule.js';
 import { inFileOrder } from '../../policy/spec.js';
+import { matcherField } from '../../policy/values/value-matcher.js';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
+import type { ConfigProblem } from '../yaml/config-problem.js';
+import { describeDeriveRule, describeStep, dumpTree } from './dump-tree.js';
+import { deniedJson, headersJson, phaseJson, ruleJson } from './rule-json.js';
 
 /**
  * Returns the rules in effect as envoyproxy/ratelimit prints them on `/rlconfig`: one line each, in file order. A token
@@ -40,12 +46,12 @@ function marksOf(rule: Rule, node: PolicyNode, plans: PlanTable | undefined): st
  * Returns the key of a rule in envoyproxy/ratelimit: domain, keys and values of the policy, joined by dots. Limits of a
  * list also have their name or position. Secrets are redacted.
  */
-export function fullKey(policy: CompiledPolicy, rule: Rule, node: PolicyNode): string {
+function fullKey(policy: CompiledPolicy, rule: Rule, node: PolicyNode): string {
   return policyStatName(policy.domain, node.path(), policy.secretKeys) + rule.statSuffix;
 }
 
 /** Yields the rules of a policy in file order, each with its node. */
-export function* placedRules({ root }: CompiledPolicy): Generator<readonly [Rule, PolicyNode]> {
+function* placedRules({ root }: CompiledPolicy): Generator<readonly [Rule, PolicyNode]> {
   for (const { node } of inFileOrder(root, (one) => one.inFileOrder())) {
     for (const rule of node.rules) yield [rule, node];
   }
@@ -56,4 +62,130 @@ function limitText(rate: Rate | undefined): string {
   const unit = rate === undefined ? undefined : rate.reportedUnit;
   const limit = rate === undefined ? 0 : rate.reportedLimit;
   return `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${limit}`;
+}
+
+/**
+ * Returns the whole configuration for `/rlconfig?format=json`: the status of every domain, and all rules of the
+ * domains in effect. `wallMicros` decides which phases are current. Settings have the names of the policy file, and
+ * secrets are redacted.
+ *
+ * @param errors current problems of the files or resources
+ */
+export function dumpJson(
+  policySet: PolicySet | undefined,
+  domains: readonly DomainStatus[],
+  errors: readonly ConfigProblem[],
+  wallMicros: number,
+): object {
+  return {
+    // `none` until a configuration is loaded.
+    version: policySet?.version ?? 'none',
+    domains: domains.map(({ domain, state, files }) => {
+      const policy = policySet?.domains.get(domain);
+      // Absent if no version of the domain is in effect.
+      const dumped = policy === undefined ? undefined : dumpPolicy(policy, wallMicros);
+      return { domain, state, files, policy: dumped };
+    }),
+    errors,
+  };
+}
+
+function dumpPolicy(policy: CompiledPolicy, wallMicros: number): object {
+  return {
+    phase: phaseJson(policy.phase, wallMicros),
+    // Default algorithm of rules and of limit overrides with `unit` and `requests_per_unit`.
+    algorithm: policy.overrideAlgorithm,
+    // Here and in three of the following fields, null means that the environment decides.
+    response_headers: headersJson(policy.responseHeaders),
+    request_headers: headersJson(policy.requestHeaders),
+    denied_response: deniedJson(policy.deniedResponse),
+    decision_metadata: policy.decisionMetadata ?? null,
+    on_store_failure: policy.onStoreFailure,
+    on_unmatched: policy.root.onUnmatched,
+    derive: policy.steps.map(dumpStep),
+    plans: policy.plans === undefined ? null : dumpPlans(policy.plans),
+    rules: Array.from(placedRules(policy), ([rule, node]) => dumpRule(rule, policy, node, wallMicros)),
+  };
+}
+
+/** Returns `plans` without its rows, which may be many. */
+function dumpPlans(plans: PlanTable): object {
+  const { by, file, standard, maxDrop, maxDropFrom, readColumns, refused } = plans;
+  return {
+    by,
+    from: file === '' ? null : withoutAddressSecrets(file),
+    columns: readColumns ?? null,
+    default: standard ?? null,
+    max_drop: maxDrop,
+    max_drop_from: maxDropFrom,
+    define: Object.fromEntries(plans.plans.map(({ name, values }) => [name, values])),
+    rows: plans.rowCount,
+    refused,
+  };
+}
+
+function dumpStep(step: DeriveStep): object {
+  const rules =
+    step.kind === 'rules' ? step.rules.map((rule) => describeDeriveRule(rule, step.sources)) : undefined;
+  return { step: describeStep(step), rules };
+}
+
+/** Returns the blocks or regular expressions of the nodes from the first level to a rule, if any node has some. */
+function matchersOf(node: PolicyNode): object {
+  const matchers = node
+    .path()
+    .flatMap(({ key, matcher }) =>
+      matcher === undefined ? [] : [{ key, [matcherField(matcher)]: matcher.items }],
+    );
+  return matchers.length === 0 ? {} : { matchers };
+}
+
+function dumpRule(rule: Rule, policy: CompiledPolicy, node: PolicyNode, wallMicros: number): object {
+  const before = limitsBefore(node.rules, node.rules.indexOf(rule));
+  return {
+    /** Key of the rule in the plain form of `/rlconfig`. */
+    full_key: fullKey(policy, rule, node),
+    /** Keys of the entries that lead to the rule, from the first level on. */
+    keys: node.path().map(({ key }) => key),
+    ...ruleJson(rule, wallMicros),
+    /** Effect of the default plan besides numbers: `unlimited`, `blocked` or `phase monitoring`. */
+    without_row: describeStandard(rule, node, policy.plans) || null,
+    /** Names of the limits that pay before this limit, in a chain. */
+    ...(before.length > 0 && { pays_after: before.map(({ name }) => name) }),
+    /** Name of the rule in the statistics; null if the name contains values from requests. */
+    stat_name: rule.statName === '' ? null : rule.statName,
+    ...matchersOf(node),
+  };
+}
+
+/** A form of `/rlconfig`. */
+export type ConfigForm = 'lines' | 'tree' | 'json';
+
+/** What `/rlconfig` shows. */
+export interface ShownConfig {
+  /** Undefined until a configuration is loaded. */
+  readonly policySet: PolicySet | undefined;
+  readonly domains: readonly DomainStatus[];
+  /** Current problems of the files or resources. */
+  readonly errors: readonly ConfigProblem[];
+  /** Decides which phases are current. */
+  readonly wallMicros: number;
+  /** Worker processes that have other policies at the moment; absent or empty if all have these. */
+  readonly differing?: readonly { readonly id: number; readonly policy: string }[];
+}
+
+/** Returns the text of `/rlconfig`. */
+export function rlconfigText(
+  form: ConfigForm,
+  { policySet, domains, errors, wallMicros, differing = [] }: ShownConfig,
+): string {
+  if (form === 'json') {
+    const workers = differing.length > 0 && { workers_with_other_policies: differing };
+    return `${JSON.stringify({ ...dumpJson(policySet, domains, errors, wallMicros), ...workers }, null, 2)}\n`;
+  }
+  const notes = differing.map(
+    ({ id, policy }) => `# worker ${id} has other policies (version ${policy}) at the moment\n`,
+  );
+  if (policySet === undefined) return notes.join('');
+  return (form === 'tree' ? dumpTree(policySet, wallMicros) : dump(policySet)) + notes.join('');
 }

@@ -1,18 +1,20 @@
 import type { Entry } from '../../limiter/entry.js';
-import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import { nearest } from '../../nearest-name.js';
+import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.js';
 import { MatchWork } from '../../policy/match-work.js';
 import { type CustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import { type Algorithm, DEFAULT_HOLD_ENTRY, type DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
-import type { PolicySet } from '../../policy/policy-set.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { DeniedResponse, HeaderFamilies, Rule } from '../../policy/rule.js';
+import { canonicalAddress } from '../../policy/values/cidr.js';
+import { longestBlock } from '../../policy/values/cidr-table.js';
+import { firstMatch } from '../../policy/values/regex-list.js';
+import { firstNames } from '../../quantity.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
-import { type TriedNode, triedNodes } from './explain-level.js';
-import { remedies } from './explain-unmatched.js';
-import { didYouMean } from './why-unmatched.js';
+import { didYouMean, type KeyPath, pathText, rulePaths, whyUnmatched } from './why-unmatched.js';
 
 /** Origin of an effective setting. */
 export type Origin = 'rule' | 'file' | 'environment';
@@ -269,4 +271,119 @@ function explainWalk(
     last = next;
   }
   return { levels, last, missed: undefined };
+}
+
+/** Nodes that were compared to an entry, and the result. */
+interface TriedNode {
+  /** Label of the node, or of several nodes with the same result. */
+  readonly node: string;
+  readonly matched: boolean;
+  readonly why: string;
+}
+
+/** The reasons for a result, by the kind of the node. */
+interface Reasons {
+  readonly failed: (value: string) => string;
+  readonly matched: (items: readonly string[], value: string) => string;
+}
+
+/** The kinds of nodes in the order of {@link Level.find}. */
+const KINDS: Readonly<Record<PolicyNode['kind'], Reasons>> = {
+  exact: { failed: () => 'the value does not match', matched: () => 'the value matches' },
+  cidr: {
+    failed: (value) =>
+      canonicalAddress(value) === undefined
+        ? 'the value is not an IP address'
+        : 'no block contains the address',
+    matched: (items, value) => `${longestBlock(items, value)} contains the address`,
+  },
+  pattern: { failed: () => 'the pattern does not match', matched: () => 'the pattern matches' },
+  regex: {
+    failed: () => 'the regular expression does not match the whole value',
+    matched: (items, value) => `${firstMatch(items, value) ?? ''} matches the whole value`,
+  },
+  any: { failed: () => '', matched: () => 'no value set: matches any value' },
+};
+
+/**
+ * Returns the child nodes of `parent` with the entry's key, in the order of {@link Level.find}, up to the node `found`.
+ */
+function triedNodes(
+  parent: PolicyNode,
+  { key, value }: Entry,
+  found: PolicyNode | undefined,
+): readonly TriedNode[] {
+  const nodes = parent.levels.get(key)?.nodes ?? [];
+  const tried: TriedNode[] = [];
+  for (const [kind, { failed, matched }] of Object.entries(KINDS)) {
+    const same = nodes.filter((node) => node.kind === kind);
+    const isInOrder = kind === 'pattern' || kind === 'regex';
+    // An exact value and an address are looked up.
+    const before = found?.kind !== kind ? same : isInOrder ? same.slice(0, same.indexOf(found)) : [];
+    const groups = kind === 'pattern' ? before.map((node) => [node]) : [before];
+    for (const group of groups) {
+      if (group.length === 0) continue;
+      const names = group.map(({ label }) => label);
+      tried.push({ node: firstNames(names, 5), matched: false, why: failed(value) });
+    }
+    if (found?.kind !== kind) continue;
+    const why = matched(found.matcher?.items ?? [], value);
+    return [...tried, { node: found.label, matched: true, why }];
+  }
+  return tried;
+}
+
+const MAX_PATHS_SHOWN = 3;
+/** Maximum number of nodes searched for rules with other values. */
+const MAX_NODES = 10_000;
+
+/**
+ * Returns changes that would make a rule apply to entries, after `derive`, that match no rule. `last` is the last node
+ * that matched, and `missed` the entry that matched none of its child nodes. The texts have no full stop and never show
+ * values of secret keys.
+ */
+function remedies(
+  policy: CompiledPolicy,
+  entries: readonly Entry[],
+  last: PolicyNode,
+  missed: Entry | undefined,
+): readonly string[] {
+  const keys = entries.map(({ key }) => key);
+  const paths = rulePaths(policy.root);
+  const found = [whyUnmatched(keys, paths, policy)];
+  const others = rulesAt(policy.root, keys);
+  if (others.length > 0) {
+    const named = others.slice(0, MAX_PATHS_SHOWN).join(', ');
+    found.push(`the rules with these keys are ${named}${others.length > MAX_PATHS_SHOWN ? ' and more' : ''}`);
+  }
+  const near = missed && nearValue(last, missed);
+  if (near !== undefined) found.push(`the nearest value is ${near}: did you mean this value?`);
+  const isLeaf = !paths.some((path) => keys.every((key, at) => path[at] === key));
+  if (missed === undefined && keys.length > 0 && isLeaf) {
+    found.push(`or add a rate_limit to ${pathText(keys)}`);
+  }
+  if (last.onUnmatched === 'ignore') {
+    found.push('if no limit is intended, no change is needed: the policy sets on_unmatched: ignore here');
+  }
+  return found;
+}
+
+/** Returns the label of the exact value on a level that may have been meant instead of the entry's value. */
+function nearValue(parent: PolicyNode, { key, value }: Entry): string | undefined {
+  const nodes = parent.levels.get(key)?.nodes ?? [];
+  const exact = nodes.filter(({ kind, isSecret }) => kind === 'exact' && !isSecret);
+  const near = nearest(
+    value,
+    exact.map((node) => node.value),
+  );
+  return exact.find((node) => node.value === near)?.label;
+}
+
+/** Returns the paths of rules with these keys and other values. */
+function rulesAt(root: PolicyNode, keys: KeyPath): readonly string[] {
+  let nodes: readonly PolicyNode[] = [root];
+  for (const key of keys) {
+    nodes = nodes.flatMap((node) => node.levels.get(key)?.nodes ?? []).slice(0, MAX_NODES);
+  }
+  return nodes.flatMap(({ rules }) => rules.map(({ path }) => path));
 }

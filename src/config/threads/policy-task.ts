@@ -1,10 +1,11 @@
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
-import type { PolicySet } from '../../policy/policy-set.js';
-import { runToCompletion, turn } from '../../runtime/turns.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
+import { runToCompletion, turn, withTimeout } from '../../runtime/turns.js';
+import type { ChangeSummary } from '../diff/render-diff.js';
+import { type ConfigForm, rlconfigText, type ShownConfig } from '../show/dump.js';
 import { buildBatches, inBatches, type PolicyItem, policyItems } from './policy-transfer.js';
-import { messageOf } from './thread-message.js';
-import { lowerThreadPriority } from './thread-priority.js';
+import { lowerThreadPriority, messageOf } from './thread-message.js';
 
 /** Input of the thread. */
 interface TaskData<Data> {
@@ -21,7 +22,7 @@ type TaskMessage = readonly PolicyItem[] | string;
  * so that this thread decides requests meanwhile. The thread does not keep the process running, and ends if `signal`
  * aborts. `does` completes the sentence "the thread that …". Rejects if the thread does not end its work.
  */
-export async function policyTask<Data, Result>(
+async function policyTask<Data, Result>(
   script: string,
   does: string,
   data: Data,
@@ -63,4 +64,78 @@ export function runTask<Data>(run: (data: Data, policySets: readonly PolicySet[]
     parentPort?.postMessage(run(data, received));
     parentPort?.close();
   });
+}
+
+/**
+ * Maximum duration of a comparison in milliseconds. Comparing thousands of patterns may take longer, which is left to
+ * `weir diff`.
+ */
+const MAX_COMPARISON_MS = 20_000;
+
+/** Compares policies in a worker thread. A comparison ends after {@link MAX_COMPARISON_MS}. */
+export class PolicyDiffer {
+  #running = new AbortController();
+
+  /**
+   * Returns the changes in `after`. Rejects with an Error that gives the reason if they are unknown. Only one
+   * comparison may run at a time.
+   *
+   * @param nowMicros wall clock
+   */
+  async diff(before: PolicySet, after: PolicySet, nowMicros: number): Promise<ChangeSummary> {
+    this.#running = new AbortController();
+    const { signal } = this.#running;
+    const sets = [differing(before, after), differing(after, before)];
+    const script = 'src/config/threads/diff-thread.js';
+    const changes = policyTask<number, ChangeSummary>(script, 'compares policies', nowMicros, sets, signal);
+    return withTimeout(MAX_COMPARISON_MS, changes, () => {
+      this.close();
+      throw new Error(`the comparison took longer than ${MAX_COMPARISON_MS / 1000} s`);
+    });
+  }
+
+  /** Cancels the running comparison, which then rejects. */
+  close(): void {
+    this.#running.abort();
+  }
+}
+
+/** Returns the domains of one configuration that are not identical in the other. */
+function differing({ domains, version }: PolicySet, other: PolicySet): PolicySet {
+  return {
+    domains: new Map([...domains].filter(([domain, policy]) => other.domains.get(domain) !== policy)),
+    version,
+  };
+}
+
+/** Input of the thread. */
+export interface ConfigRequest extends Omit<ShownConfig, 'policySet'> {
+  readonly form: ConfigForm;
+}
+
+/** Maximum number of rules, and of rules of `derive`, that are rendered in this thread, which takes about 5 ms. */
+export const MAX_RULES_AT_ONCE = 1000;
+
+/** Returns the text of `/rlconfig`. A thread renders large policies. */
+export async function renderConfig(form: ConfigForm, shown: ShownConfig): Promise<string | Buffer> {
+  const { policySet, ...rest } = shown;
+  if (policySet === undefined || rulesOf(policySet) <= MAX_RULES_AT_ONCE) return rlconfigText(form, shown);
+  const script = 'src/config/threads/rlconfig-thread.js';
+  const request: ConfigRequest = { ...rest, form };
+  const bytes = await policyTask<ConfigRequest, Uint8Array<ArrayBuffer>>(
+    script,
+    'renders policies',
+    request,
+    [policySet],
+  );
+  return Buffer.from(bytes.buffer);
+}
+
+function rulesOf({ domains }: PolicySet): number {
+  let count = 0;
+  for (const { rules, steps } of domains.values()) {
+    count += rules.length;
+    for (const step of steps) if (step.kind === 'rules') count += step.rules.length;
+  }
+  return count;
 }

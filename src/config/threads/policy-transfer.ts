@@ -1,9 +1,8 @@
 import { type PlacedNode, TreeBuilder } from '../../policy/build-policy.js';
-import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
-import type { PolicySet } from '../../policy/policy-set.js';
 import { ruleSpecOf } from '../../policy/rule.js';
 import { type DomainHead, type DomainSpec, inFileOrder, type StepSpec } from '../../policy/spec.js';
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import type { DomainStatus } from '../../policy/policy.js';
-import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import {

@@ -1,5 +1,5 @@
+import type { PolicySet } from '../../policy/compiled-policy.js';
 import type { DomainStatus } from '../../policy/policy.js';
-import type { PolicySet } from '../../policy/policy-set.js';
 import { shownAddress, withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { inEffectOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
 import { MAX_SHOWN } from '../policy-provider.js';

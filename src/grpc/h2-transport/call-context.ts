@@ -2,10 +2,10 @@ import type { ServerConnection, ServerStream } from '../../h2/request-handler.js
 import { expectState } from '../../invariant.js';
 import type { ResetListener } from '../../runtime/reset-listener.js';
 import type { TimerSource } from '../../runtime/timer-source.js';
+import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 import { OpenStreams } from '../auxiliary-method.js';
 import { GrpcError, type GrpcServerOptions, STATUS, toGrpcError } from '../grpc-server.js';
-import { type AnsweredCall, AnsweredCalls } from './answered-calls.js';
-import { AuxiliaryCallScheduler } from './auxiliary-call-scheduler.js';
+import { FinishedCall } from './call-state.js';
 import { DeadlineQueue } from './deadline-queue.js';
 import { Inflater } from './inflater.js';
 import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
@@ -134,5 +134,113 @@ export class CallContext {
   /** See {@link toGrpcError}. */
   toGrpcError(error: unknown): GrpcError {
     return toGrpcError(error, this.options.onError);
+  }
+}
+
+/**
+ * Number of answered calls that a connection remembers. Only resets that cross the response in transit matter: callers
+ * do not reset a call whose response they have read.
+ */
+export const MAX_ANSWERED_CALLS = 256;
+
+/** A call with a listener whose response was passed to its stream, which may still wait for flow control windows. */
+class AnsweredCall extends FinishedCall {
+  readonly streamId: number;
+  /** Whether the response waits for flow control windows, so that the caller may still reset the stream itself. */
+  isBlocked = false;
+  #listener: ResetListener | undefined;
+
+  constructor(streamId: number, listener: ResetListener) {
+    super();
+    this.streamId = streamId;
+    this.#listener = listener;
+  }
+
+  override onStreamReset(): void {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.onReset();
+  }
+
+  /** Called when the connection no longer finds the call by its stream id. */
+  forget(): void {
+    if (this.isBlocked) return;
+    this.#listener?.onForgotten();
+    this.#listener = undefined;
+  }
+}
+
+/** The latest calls of a connection that have a listener and were answered. The oldest are forgotten first. */
+class AnsweredCalls {
+  /** A ring. */
+  readonly #calls: AnsweredCall[] = [];
+  #next = 0;
+
+  /** Returns the state of the stream from now on. */
+  add(streamId: number, listener: ResetListener): AnsweredCall {
+    const call = new AnsweredCall(streamId, listener);
+    this.#calls[this.#next]?.forget();
+    this.#calls[this.#next] = call;
+    this.#next = (this.#next + 1) % MAX_ANSWERED_CALLS;
+    return call;
+  }
+
+  /** The caller has reset a stream that is closed. */
+  reset(streamId: number): void {
+    for (const call of this.#calls) if (call.streamId === streamId) call.onStreamReset();
+  }
+}
+
+/**
+ * Maximum number of messages of all connections that are handled in one turn of the event loop. Each takes at most a
+ * few hundred microseconds.
+ */
+const MESSAGES_PER_TURN = 8;
+
+/**
+ * Schedules messages of rarely called services (health, reflection). Their handlers take much longer than a decision,
+ * and a few kilobytes may contain thousands of queries. In one turn of the event loop, one message of a connection is
+ * handled, and a few of all connections.
+ */
+export class AuxiliaryCallScheduler {
+  readonly #turns: TurnScheduler<object>;
+  /** Waiting calls, by connection. */
+  readonly #calls = new Map<object, (() => void)[]>();
+  /** Connections with a message that was handled in this turn. */
+  readonly #served = new Set<object>();
+
+  constructor(nextTurn?: NextTurn) {
+    this.#turns = new TurnScheduler({
+      budget: MESSAGES_PER_TURN,
+      onTurn: () => this.#served.clear(),
+      serve: (connection) => this.#serve(connection),
+      nextTurn,
+    });
+  }
+
+  /** Returns whether a message of `connection` may be handled now. If not, call {@link wait}. */
+  tryStart(connection: object): boolean {
+    if (this.#turns.remaining <= 0 || this.#served.has(connection)) return false;
+    this.#served.add(connection);
+    this.#turns.spend(1);
+    return true;
+  }
+
+  /** Calls `resume` when it is the connection's turn. */
+  wait(connection: object, resume: () => void): void {
+    const others = this.#calls.get(connection);
+    if (others === undefined) this.#calls.set(connection, [resume]);
+    else others.push(resume);
+    this.#turns.wait(connection);
+  }
+
+  #serve(connection: object): void {
+    const calls = this.#calls.get(connection) ?? [];
+    this.#calls.delete(connection);
+    // Calls that have ended meanwhile do nothing.
+    while (calls.length > 0 && !this.#served.has(connection)) (calls.shift() as () => void)();
+    if (calls.length === 0) return;
+    this.#calls.set(connection, [...calls, ...(this.#calls.get(connection) ?? [])]);
+    this.#turns.wait(connection);
   }
 }

@@ -8,8 +8,7 @@ import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
 import { type GrpcHead, readGrpcHead } from './grpc-head.js';
-import { NotGrpc } from './not-grpc.js';
-import { sendError } from './responses.js';
+import { NotGrpc, sendError } from './responses.js';
 
 /** Creates the target of a method for a request head. */
 export type Method = (head: GrpcHead) => CallTarget;

@@ -1,7 +1,6 @@
 import type { RequestHead } from '../../h2/request-handler.js';
 import { timeoutMicros } from '../timeout-header.js';
-import type { NotGrpcReason } from './not-grpc.js';
-import { HEADERS, HEADERS_PROTO, type ResponseFields } from './responses.js';
+import { HEADERS, HEADERS_PROTO, type NotGrpcReason, type ResponseFields } from './responses.js';
 
 /** The values that gRPC reads from the header fields of a request. */
 export interface GrpcHead {

@@ -1,6 +1,9 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
 import { type GrpcError, STATUS } from '../grpc-server.js';
+import type { CallContext } from './call-context.js';
+import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
+import type { Expiring } from './deadline-queue.js';
 
 const STATUS_200 = new HeaderField(':status', '200');
 /** The encodings that requests may use. */
@@ -50,4 +53,85 @@ export function sendError(stream: ServerStream, headers: ResponseFields, error: 
   const fields = [...headers, ...statusFields(error.code, error.message)];
   if (error.code === STATUS.UNIMPLEMENTED) fields.push(ACCEPT_ENCODING);
   stream.sendHeaders(fields, true);
+}
+
+/** Why a request is not gRPC: its content type, or a method other than POST. */
+export type NotGrpcReason = 'content type' | 'method';
+
+const PLAIN_TEXT = new HeaderField('content-type', 'text/plain; charset=utf-8');
+const UNSUPPORTED_MEDIA_TYPE = [new HeaderField(':status', '415'), PLAIN_TEXT];
+const METHOD_NOT_ALLOWED = [new HeaderField(':status', '405'), PLAIN_TEXT, new HeaderField('allow', 'POST')];
+const TEXT = Buffer.from('This port accepts only gRPC: POST with content-type application/grpc.\n');
+
+/** Answers requests that are not gRPC calls with 415 or 405 and a line of text. */
+export class NotGrpc implements CallTarget {
+  readonly #reason: NotGrpcReason;
+  readonly #context: CallContext;
+
+  constructor(reason: NotGrpcReason, context: CallContext) {
+    this.#reason = reason;
+    this.#context = context;
+  }
+
+  begin(stream: ServerStream, requestEnded: boolean): void {
+    if (requestEnded) sendNotGrpc(stream, this.#reason);
+    else stream.state = new DiscardedRequest(stream, this.#reason, this.#context);
+  }
+}
+
+/**
+ * A request whose body is discarded. The response is sent at the end of the request, so that HTTP/2 errors before the
+ * end are still reported as such. It is sent earlier if the request takes longer, or contains more bytes, than a call
+ * may.
+ */
+class DiscardedRequest implements CallState, Expiring {
+  dueAt = 0;
+  heapIndex = -1;
+  readonly #stream: ServerStream;
+  readonly #reason: NotGrpcReason;
+  readonly #context: CallContext;
+  #bytesLeft: number;
+
+  constructor(stream: ServerStream, reason: NotGrpcReason, context: CallContext) {
+    this.#stream = stream;
+    this.#reason = reason;
+    this.#context = context;
+    this.#bytesLeft = context.maxMessageBytes;
+    if (context.receiveTimeoutMs !== Number.POSITIVE_INFINITY) {
+      context.deadlines.add(this, context.receiveTimeoutMs);
+    }
+  }
+
+  onData(stream: ServerStream, _chunk: Buffer, start: number, end: number, endStream: boolean): void {
+    stream.consumed(end - start);
+    this.#bytesLeft -= end - start;
+    if (endStream || this.#bytesLeft < 0) this.#answer();
+  }
+
+  onTrailers(): void {
+    this.#answer();
+  }
+
+  onDrained(): void {}
+
+  onStreamReset(): void {
+    this.#context.deadlines.remove(this);
+  }
+
+  expire(): void {
+    this.#answer();
+  }
+
+  #answer(): void {
+    this.#context.deadlines.remove(this);
+    sendNotGrpc(this.#stream, this.#reason);
+  }
+}
+
+function sendNotGrpc(stream: ServerStream, reason: NotGrpcReason): void {
+  stream.state = FINISHED_CALL;
+  // RFC 9110 section 9.3.2: a response to HEAD has no content.
+  const bodiless = stream.head.method === 'HEAD';
+  stream.sendHeaders(reason === 'method' ? METHOD_NOT_ALLOWED : UNSUPPORTED_MEDIA_TYPE, bodiless);
+  if (!bodiless) stream.sendData(TEXT, true);
 }

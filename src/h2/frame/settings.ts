@@ -1,8 +1,6 @@
-import { ERROR_CODE } from '../error-code.js';
-import { ConnectionFailure } from '../failure.js';
+import { ConnectionFailure, ERROR_CODE } from '../failure.js';
 import { MAX_WINDOW_BYTES } from '../streams/flow-window.js';
-import { INITIAL_WINDOW_BYTES, MAX_MAX_FRAME_BYTES, MIN_MAX_FRAME_BYTES } from './frame-type.js';
-import { readUint32 } from './payload.js';
+import { INITIAL_WINDOW_BYTES, MAX_MAX_FRAME_BYTES, MIN_MAX_FRAME_BYTES, readUint32 } from './frame-type.js';
 
 /** Identifiers of settings (RFC 9113 section 6.5.2). */
 export const SETTING = {

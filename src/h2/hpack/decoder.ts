@@ -1,8 +1,7 @@
+import { LiteralCache, RecentBlocks } from './decoder-caches.js';
 import { DynamicTable, ENTRY_OVERHEAD } from './dynamic-table.js';
-import type { HeaderList } from './header-list.js';
+import type { HeaderList } from './header-field.js';
 import { decodeHuffman, maxDecodedLength } from './huffman.js';
-import { LiteralCache } from './literal-cache.js';
-import { RecentBlocks } from './recent-blocks.js';
 import { STATIC_NAMES, STATIC_TABLE_LENGTH, STATIC_VALUES } from './static-table.js';
 
 /** Initial table size of every decoder (RFC 9113 section 6.5.2). */

@@ -3,10 +3,13 @@ import type { RequestHandler } from '../request-handler.js';
 import type { TlsMaterial } from '../tls-material.js';
 import { BufferBudget } from './buffer-budget.js';
 import type { ListenAddress } from './listen.js';
-import { LostConnections } from './lost-connections.js';
 import { ReadScheduler } from './read-scheduler.js';
-import { ServedConnection, type SharedResources } from './served-connection.js';
-import type { H2ServerOptions } from './server-options.js';
+import {
+  type H2ServerOptions,
+  LostConnections,
+  ServedConnection,
+  type SharedResources,
+} from './served-connection.js';
 import { SocketServer } from './socket-server.js';
 
 /** Number of sweeps within the shortest configured timeout. */

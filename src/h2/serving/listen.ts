@@ -1,5 +1,5 @@
 import { lstatSync, unlinkSync } from 'node:fs';
-import { type AddressInfo, connect, type ListenOptions, type Server } from 'node:net';
+import { type AddressInfo, connect, type ListenOptions, type Server, type Socket } from 'node:net';
 
 /**
  * Address to listen on: TCP (`port` 0 selects a free port), or a Unix domain socket. `reusePort` shares the port with
@@ -74,4 +74,19 @@ function isServed(path: string): Promise<boolean> {
     // server may still listen.
     probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
   });
+}
+
+/** Formats an address as `host:port`, with brackets around IPv6 addresses. */
+export function formatHostPort(address: string | undefined, port: number | undefined): string {
+  if (address === undefined) return 'unknown';
+  const host = address.includes(':') ? `[${address}]` : address;
+  return port === undefined ? host : `${host}:${port}`;
+}
+
+/**
+ * Returns the name of the peer for logs: `host:port`, or, for a Unix domain socket, the `path` that the server listens
+ * on.
+ */
+export function peerName(socket: Socket, path: string | undefined): string {
+  return path ?? formatHostPort(socket.remoteAddress, socket.remotePort);
 }

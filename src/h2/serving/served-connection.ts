@@ -1,14 +1,55 @@
 import type { Socket } from 'node:net';
 import { freeBuffer } from '../../runtime/free-buffer.js';
+import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 import { H2Connection } from '../connection.js';
 import type { ConnectionEvents, OwnedConnection } from '../connection-owner.js';
-import { ERROR_CODE } from '../error-code.js';
+import { ERROR_CODE } from '../failure.js';
+import type { H2Limits } from '../limits.js';
 import type { RequestHandler } from '../request-handler.js';
+import type { TlsOptions } from '../tls-material.js';
 import { type BufferBudget, MemoryAccount, type MemoryOwner } from './buffer-budget.js';
-import type { LostConnection, LostConnections } from './lost-connections.js';
 import { ReaderState, type ReadScheduler } from './read-scheduler.js';
-import type { H2ServerOptions } from './server-options.js';
 import { SocketSink } from './socket-sink.js';
+
+/** Limits, timeouts and dependencies of an H2Server. */
+export interface H2ServerOptions {
+  readonly limits: H2Limits;
+  /** TLS configuration (ALPN h2). If absent, the server uses cleartext with prior knowledge (RFC 9113 section 3.3). */
+  readonly tls?: TlsOptions | undefined;
+  /**
+   * Maximum age of a connection in milliseconds, after which it is sent a GOAWAY. A jitter of up to a tenth is applied
+   * to each connection. Infinity: no maximum.
+   */
+  readonly maxConnectionAgeMs: number;
+  /** Time in milliseconds for which streams may continue after that GOAWAY. */
+  readonly maxConnectionAgeGraceMs: number;
+  /** Idle time in milliseconds after which a connection is sent a PING. Infinity: never. */
+  readonly keepAliveIntervalMs: number;
+  /** Time in milliseconds after that PING at which the connection is closed if nothing was received. */
+  readonly keepAliveTimeoutMs: number;
+  /** Timeout in milliseconds for the TLS handshake, and again for the peer's SETTINGS (RFC 9113 section 3.4). */
+  readonly handshakeTimeoutMs: number;
+  /**
+   * Maximum number of open connections, including those in a TLS handshake. Further connections are closed immediately.
+   */
+  readonly maxConnections: number;
+  /**
+   * Maximum total memory of all connections, in bytes. When it is exceeded, the connection that uses the most memory is
+   * closed.
+   */
+  readonly maxBufferedBytes: number;
+  /** Returns milliseconds on a clock that never goes back. */
+  nowMs(): number;
+  /** Returns a random number from 0 to below 1, for the jitter of connection ages. */
+  random(): number;
+  /**
+   * Reports failures to accept connections, such as too many open files, and bugs in weir that close a connection. The
+   * server continues.
+   */
+  onError(error: unknown): void;
+  /** Reports, in a sentence, a connection that does not start as HTTP/2 or violates the protocol. */
+  onBadConnection(message: string): void;
+}
 
 /** Idle time after which a connection frees the buffers that it keeps for reuse, in milliseconds. */
 const IDLE_MS = 1000;
@@ -319,5 +360,42 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     } else if (nowMs - this.#pingedMs >= keepAliveTimeoutMs) {
       this.#sink.destroy();
     }
+  }
+}
+
+/** Maximum number of streams reset in one turn of the event loop. This takes about a millisecond. */
+const RESETS_PER_TURN = 500;
+
+/** A connection whose socket has closed. */
+export interface LostConnection {
+  readonly openStreams: number;
+  /** Resets at most `most` streams. */
+  resetStreams(maxStreams: number): void;
+}
+
+/**
+ * Resets the streams of connections whose sockets have closed. Peers choose when connections end: thousands may end in
+ * the same turn of the event loop, each with its maximum number of streams. A few streams are reset immediately, the
+ * rest in later turns.
+ */
+export class LostConnections {
+  readonly #turns: TurnScheduler<LostConnection>;
+
+  constructor(nextTurn?: NextTurn) {
+    const serve = (connection: LostConnection) => this.add(connection);
+    this.#turns = new TurnScheduler({ budget: RESETS_PER_TURN, serve, nextTurn });
+  }
+
+  /** Number of connections with open streams. */
+  get waiting(): number {
+    return this.#turns.size;
+  }
+
+  /** Resets the streams of a connection that was lost, now or in later turns. */
+  add(connection: LostConnection): void {
+    const maxStreams = this.#turns.remaining;
+    this.#turns.spend(Math.min(maxStreams, connection.openStreams));
+    connection.resetStreams(maxStreams);
+    if (connection.openStreams > 0) this.#turns.wait(connection);
   }
 }

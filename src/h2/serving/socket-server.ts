@@ -2,15 +2,14 @@ import { createServer as createTcpServer, type Server, type Socket } from 'node:
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { quantity } from '../../quantity.js';
 import { throttledLog } from '../../runtime/throttled-log.js';
-import { ERROR_CODE } from '../error-code.js';
+import { ERROR_CODE } from '../failure.js';
 import {
   hasSubjectAltName,
   secureContextOptions,
   type TlsMaterial,
   type TlsOptions,
 } from '../tls-material.js';
-import { type ListenAddress, listen } from './listen.js';
-import { peerName } from './peer-name.js';
+import { type ListenAddress, listen, peerName } from './listen.js';
 
 /** Time in milliseconds that a peer has to close its side after we have closed ours. The socket is then destroyed. */
 export const LINGER_MS = 1000;

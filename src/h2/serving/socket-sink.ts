@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { ByteSink } from '../byte-sink.js';
+import type { ByteSink } from '../connection-owner.js';
 import { LINGER_MS } from './socket-server.js';
 
 /** Reading pauses when the operating system has not accepted this many written bytes, until they are written. */

@@ -1,37 +1,61 @@
-import { Budget } from '../budget.js';
-import { CONTROL_FRAMES_PER_REQUEST, type ControlBudget } from '../control-budget.js';
-import { ERROR_CODE } from '../error-code.js';
-import { ConnectionFailure, type Failure, type StreamFailure } from '../failure.js';
+import { Budget, CONTROL_FRAMES_PER_REQUEST, type ControlBudget } from '../control-budget.js';
+import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from '../failure.js';
 import { INITIAL_WINDOW_BYTES } from '../frame/frame-type.js';
 import { writeRstStream, writeWindowUpdate } from '../frame/write-frame.js';
-import { HeaderField } from '../hpack/header-field.js';
-import type { HeaderList } from '../hpack/header-list.js';
+import { HeaderField, type HeaderList } from '../hpack/header-field.js';
 import type { H2Limits } from '../limits.js';
 import type { OutputBuffer } from '../output-buffer.js';
 import type { RequestHandler, ServerConnection } from '../request-handler.js';
 import { type CheckedHead, checkTrailers, MalformedHead, requestHead } from '../request-head.js';
 import { HEAD_WORK, REQUEST_WORK, type WorkSlice } from '../work-slice.js';
 import { overflowsWindow, ReceiveWindow } from './flow-window.js';
-import { ResetStreams } from './reset-streams.js';
 import { type ResponseEvents, ResponseSender } from './response-sender.js';
 import { H2Stream, type StreamOperations } from './stream.js';
-import {
-  DATA_BEYOND_WINDOW,
-  ENDED,
-  HEADERS_WHEN_CLOSED,
-  IDLE_STREAM,
-  LARGE_TRAILERS,
-  MALFORMED,
-  OPEN_TRAILERS,
-  REFUSED,
-  SELF_DEPENDENT,
-  SETTINGS_OVERFLOW,
-  STREAM_BEYOND_WINDOW,
-  STREAM_OVERFLOW,
-  TOO_MANY_RESETS,
-  WINDOW_OVERFLOW,
-  WRONG_LENGTH,
-} from './stream-failures.js';
+
+const { PROTOCOL_ERROR, STREAM_CLOSED, FLOW_CONTROL_ERROR, ENHANCE_YOUR_CALM, REFUSED_STREAM } = ERROR_CODE;
+
+// Violations of stream rules by the peer, which end the connection or one stream.
+
+const TOO_MANY_RESETS = new ConnectionFailure(ENHANCE_YOUR_CALM, 'the peer reset too many streams');
+const DATA_BEYOND_WINDOW = new ConnectionFailure(
+  FLOW_CONTROL_ERROR,
+  'the peer sent more DATA than the connection window allows',
+);
+const WINDOW_OVERFLOW = new ConnectionFailure(
+  FLOW_CONTROL_ERROR,
+  'the peer made the connection window larger than 2^31-1',
+);
+const SETTINGS_OVERFLOW = new ConnectionFailure(
+  FLOW_CONTROL_ERROR,
+  'SETTINGS_INITIAL_WINDOW_SIZE made a stream window larger than 2^31-1',
+);
+const HEADERS_WHEN_CLOSED = new ConnectionFailure(STREAM_CLOSED, 'the peer sent HEADERS on a closed stream');
+const IDLE_STREAM = new ConnectionFailure(
+  PROTOCOL_ERROR,
+  'the peer sent a frame on a stream that it never opened',
+);
+
+const REFUSED = new StreamFailure(REFUSED_STREAM, 'the peer opened more streams than allowed');
+const ENDED = new StreamFailure(STREAM_CLOSED, 'the peer sent a frame on a stream that it had ended');
+const SELF_DEPENDENT = new StreamFailure(PROTOCOL_ERROR, 'the peer made a stream depend on itself');
+const MALFORMED = new StreamFailure(PROTOCOL_ERROR, 'the peer sent a malformed request');
+const OPEN_TRAILERS = new StreamFailure(PROTOCOL_ERROR, 'the peer sent trailers that do not end the stream');
+const LARGE_TRAILERS = new StreamFailure(
+  ENHANCE_YOUR_CALM,
+  'the peer sent trailers that are larger than allowed',
+);
+const WRONG_LENGTH = new StreamFailure(
+  PROTOCOL_ERROR,
+  'the peer sent a body whose length differs from content-length',
+);
+const STREAM_BEYOND_WINDOW = new StreamFailure(
+  FLOW_CONTROL_ERROR,
+  'the peer sent more DATA than the stream window allows',
+);
+const STREAM_OVERFLOW = new StreamFailure(
+  FLOW_CONTROL_ERROR,
+  'the peer made a stream window larger than 2^31-1',
+);
 
 /** The services that streams require from their connection. */
 export interface StreamsHost extends ServerConnection {
@@ -395,5 +419,36 @@ export class Streams implements StreamOperations, ResponseEvents {
     if (increment === 0) return;
     writeWindowUpdate(this.#output, 0, increment);
     this.#host.onOutputAdded();
+  }
+}
+
+/** The side that ended a stream with RST_STREAM. `none`: neither, or it is no longer remembered. */
+type ResetBy = 'us' | 'peer' | 'none';
+
+/**
+ * Remembers the streams that were reset last. Frames that the peer sent before it saw our RST_STREAM must be ignored;
+ * frames that it sends after its own RST_STREAM are an error (RFC 9113 section 5.1, closed). The number is limited, and
+ * the oldest streams are forgotten first.
+ */
+class ResetStreams {
+  readonly #by = new Map<number, 'us' | 'peer'>();
+  readonly #capacity: number;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  add(streamId: number, by: 'us' | 'peer'): void {
+    if (this.#by.size >= this.#capacity) {
+      for (const oldest of this.#by.keys()) {
+        this.#by.delete(oldest);
+        break;
+      }
+    }
+    this.#by.set(streamId, by);
+  }
+
+  resetBy(streamId: number): ResetBy {
+    return this.#by.get(streamId) ?? 'none';
   }
 }

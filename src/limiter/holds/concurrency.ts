@@ -1,6 +1,10 @@
-import { type BucketOperation, expectCount, type RateAlgorithm } from '../rate-algorithm.js';
+import {
+  type BucketOperation,
+  expectCount,
+  type RateAlgorithm,
+  type TakeOutcome,
+} from '../rate-algorithm.js';
 import type { RunningBucket, TakeSnapshot } from '../running-bucket.js';
-import type { TakeOutcome } from '../take-outcome.js';
 import { hasTooManySlots } from './hold.js';
 
 /**

@@ -3,7 +3,17 @@ import { normalisePath } from '../paths/normalise-path.js';
 import { PathCursor } from '../paths/path-cursor.js';
 import { PathPattern } from '../paths/path-pattern.js';
 import { type Accepts, NO_RULE, SegmentTrie } from '../paths/segment-trie.js';
-import type { DeriveCondition, DeriveRule } from './derive-rule.js';
+
+/** The condition of a rule for one source: an exact value, or a path pattern. Undefined: any value. */
+export type DeriveCondition = string | PathPattern | undefined;
+
+/** A rule of a `derive` step. */
+export interface DeriveRule {
+  /** In the order of the step's sources. */
+  readonly conditions: readonly DeriveCondition[];
+  /** Value of the derived entry. */
+  readonly value: string;
+}
 
 /** Units (MatchWork) for each visited node of the conditions. */
 const CONDITION_UNITS = 12;

@@ -1,6 +1,12 @@
 import type { Entry } from '../../limiter/entry.js';
+import type { Rate } from '../../limiter/rate.js';
+import { nodeLabel } from '../policy-node.js';
 import { isSecretKey, redacted, shownValue } from '../redact.js';
+import type { RuleNames, RuleSpec } from '../rule.js';
+import type { NodeFields } from '../spec.js';
 import { matcherName, type ValueMatcher } from '../values/value-matcher.js';
+import { limitPart, shapePart } from './bucket-key.js';
+import { placeBelow, ruleDigest } from './rule-digest.js';
 
 /** The fields of a level that are part of a rule's name in statistics. */
 export interface StatLevel {
@@ -26,7 +32,7 @@ export interface StatPosition {
 }
 
 /** Returns {@link StatPosition.statName} of `level` below another position; `shown` is its {@link shownValue}. */
-export function statNameBelow(above: string, level: StatLevel, shown: string): string {
+function statNameBelow(above: string, level: StatLevel, shown: string): string {
   // Joined, because a template string would keep its parts alive.
   return [above, policyPart(level, shown)].join('.');
 }
@@ -78,7 +84,7 @@ export function requestStatName(
 }
 
 /** Returns whether the request's value of a level is part of a rule's name. */
-export function takesRequestValue(level: StatLevel, detailed: boolean): boolean {
+function takesRequestValue(level: StatLevel, detailed: boolean): boolean {
   if (!detailed && !level.valueToMetric) return false;
   if (level.matcher !== undefined) return !level.shareThreshold;
   return level.value === '' || (!level.shareThreshold && level.value.includes('*'));
@@ -92,4 +98,63 @@ function policyPart({ key, matcher }: StatLevel, shown: string): string {
   // Dots separate the levels, so a list must not contain any.
   if (matcher !== undefined) return `${key}_${matcherName(matcher).replaceAll('.', '_')}`;
   return shown === '' ? key : `${key}_${shown}`;
+}
+
+/** Position of a node in its domain's tree, which determines the names of its rules and children. */
+export interface TreePosition extends StatPosition {
+  /** {@link RuleNames.path} of a single limit here; '' for the file itself. */
+  readonly path: string;
+  /** See {@link placeBelow}. */
+  readonly place: string;
+}
+
+/** Returns the position of the file itself. */
+export function rootPosition(domain: string): TreePosition {
+  return { path: '', place: '', statName: domain, takesValues: false, takesDetails: false };
+}
+
+/** Returns the position of a child node. Values of credentials and of `secretKeys` are redacted. */
+export function childPosition(
+  above: TreePosition,
+  fields: NodeFields,
+  secretKeys: ReadonlySet<string>,
+): TreePosition {
+  const { key, value, matcher } = fields;
+  // Computed once for both names, because a digest takes most of the time.
+  const shown = matcher === undefined ? shownValue(value, isSecretKey(key, secretKeys)) : value;
+  const label = nodeLabel(key, shown, matcher, false);
+  return {
+    // Joined, because a template string would keep its parts alive, which slows down garbage collections with
+    // thousands of rules.
+    path: above.path === '' ? label : [above.path, label].join('/'),
+    place: placeBelow(above.place, fields),
+    statName: statNameBelow(above.statName, fields, shown),
+    takesValues: above.takesValues || takesRequestValue(fields, false),
+    takesDetails: above.takesDetails || takesRequestValue(fields, true),
+  };
+}
+
+/** Returns the names of the rule with number `index`, from 0, of a node with these fields. */
+export function ruleNames(
+  { name, hold }: Pick<RuleSpec, 'name' | 'hold'>,
+  rate: Rate | undefined,
+  index: number,
+  { isList, detailedMetric }: NodeFields,
+  place: TreePosition,
+): RuleNames {
+  const { path } = place;
+  const digestOf = (limit: string): string => (hold === undefined ? '' : ruleDigest(place.place + limit));
+  const statName = fixedStatName(place, detailedMetric);
+  const shape = rate === undefined ? '' : shapePart(rate);
+  if (!isList) return { path, digest: digestOf(''), statName, bucketSuffix: shape, statSuffix: '' };
+  const label = name === '' ? String(index + 1) : name;
+  const statSuffix = `.${label}`;
+  const limit = limitPart(name, index + 1);
+  return {
+    path: `${path}[${label}]`,
+    digest: digestOf(limit),
+    statName: statName === '' ? '' : statName + statSuffix,
+    bucketSuffix: limit + shape,
+    statSuffix,
+  };
 }

@@ -2,7 +2,6 @@ import { windowRate } from '../../limiter/fixed-window.js';
 import type { Rate } from '../../limiter/rate.js';
 import { expectCount } from '../../limiter/rate-algorithm.js';
 import { type BucketKey, extendedKey, shapePart } from '../names/bucket-key.js';
-import { rateOf } from '../rate-spec.js';
 import {
   fixedPhase,
   type HoldSpec,
@@ -13,7 +12,7 @@ import {
   type PhaseSchedule,
   type Rule,
 } from '../rule.js';
-import { hasNumbers, numbersOf, type PlannedRate, plannedRateSpec } from './plan-rate.js';
+import { hasNumbers, numbersOf, type PlannedRate, plannedRateSpec, rateOf } from './plan-rate.js';
 import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt } from './plan-table.js';
 
 /** The limit of a blocked customer, which denies every request, and never changes a bucket. */

@@ -1,6 +1,6 @@
 import type { StoreNode } from '../../admin/health-detail.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
-import { isPlanAddress } from '../../config/sources/plan-address.js';
+import { isPlanAddress } from '../../config/read/plans/read-plans.js';
 import type { GrpcLoad } from '../../grpc/grpc-server.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { GiveBackStats } from '../../storage/sharded/give-backs.js';

@@ -1,7 +1,7 @@
 import type { PolicyProvider } from '../../config/policy-provider.js';
-import { PolicyDiffer } from '../../config/threads/policy-differ.js';
+import { PolicyDiffer } from '../../config/threads/policy-task.js';
 import type { Clock } from '../../limiter/clock.js';
-import type { PolicySet } from '../../policy/policy-set.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
 import { quantity } from '../../quantity.js';
 import type { Logger } from '../../telemetry/logger.js';
 

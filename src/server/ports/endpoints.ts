@@ -1,8 +1,8 @@
 import { Registry } from '@prometheus-io/client';
 import type { DifferingWorker, HealthDetail, HealthVerdict } from '../../admin/health-detail.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
-import type { ConfigForm } from '../../config/show/rlconfig-text.js';
-import { renderConfig } from '../../config/threads/render-config.js';
+import type { ConfigForm } from '../../config/show/dump.js';
+import { renderConfig } from '../../config/threads/policy-task.js';
 import {
   type HttpAnswer,
   type HttpEndpoint,
@@ -13,8 +13,8 @@ import {
 } from '../../http/http.js';
 import { RenderQueue, TextView } from '../../http/text-view.js';
 import type { Clock } from '../../limiter/clock.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
 import type { DomainStatus } from '../../policy/policy.js';
-import type { PolicySet } from '../../policy/policy-set.js';
 import { phaseAt } from '../../policy/rule.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;

@@ -1,5 +1,4 @@
-import { requestFromJson } from '../../codec/json-request.js';
-import { responseToJson } from '../../codec/json-response.js';
+import { requestFromJson, responseToJson } from '../../codec/json-messages.js';
 import {
   CODE,
   DecodeError,

@@ -1,4 +1,4 @@
-import type { RedisLogin } from '../../storage/redis/connection/login.js';
+import type { RedisLogin } from '../../storage/redis/connection/connection-options.js';
 import {
   parseClusterUrl,
   parseRedisUrl,

@@ -1,9 +1,12 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { type ConnectionOptions, createSecureContext, rootCertificates } from 'node:tls';
 import { timerMs } from '../../limiter/clock.js';
-import { DEFAULT_RETRY, type RetryPauses } from '../../storage/redis/connection/connection-options.js';
-import type { LoginSource } from '../../storage/redis/connection/login.js';
-import { parseLogin } from '../../storage/redis/connection/login.js';
+import {
+  DEFAULT_RETRY,
+  type LoginSource,
+  parseLogin,
+  type RetryPauses,
+} from '../../storage/redis/connection/connection-options.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';

@@ -1,6 +1,5 @@
-import type { Clock } from '../../limiter/clock.js';
-import { timerMs } from '../../limiter/clock.js';
-import type { PolicySet } from '../../policy/policy-set.js';
+import { type Clock, timerMs } from '../../limiter/clock.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
 import { canDeny, type Rule } from '../../policy/rule.js';
 
 /** Maximum milliseconds between two checks of the schedules, because the wall clock may jump. */

@@ -2,20 +2,29 @@ import {
   CODE,
   type CurrentLimit,
   type DescriptorStatus,
+  type HeaderValue,
   LIMIT_UNIT,
   type RateLimitRequest,
   type RateLimitResponse,
 } from '../../codec/messages.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
-import type { PolicySet } from '../../policy/policy-set.js';
-import type { Decision, PlannedTake, RequestContext } from '../plan.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
+import { planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { dependsOnRow } from '../../policy/plans/planned-rules.js';
+import { type AddedHeader, fixedPhase, type OnOver, phaseAt } from '../../policy/rule.js';
+import { type Decision, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
-import { decisionMetadata } from './decision-metadata.js';
-import { tightestOf } from './denial.js';
+import { canNeverPass, tightestOf, WOULD_DENY } from './denial.js';
 import { deniedBody } from './denied-response.js';
-import { describedOf, resetSeconds } from './described-limit.js';
-import { dynamicMetadata, redactedKeys, withDecision, withOver, withToken } from './dynamic-metadata.js';
-import { marksOf } from './marks.js';
+import { type DescribedLimit, describedOf, resetSeconds, retryAfterSeconds } from './described-limit.js';
+import {
+  dynamicMetadata,
+  Merged,
+  redactedKeys,
+  withDecision,
+  withOver,
+  withToken,
+} from './dynamic-metadata.js';
 import { headersToAdd, NO_HEADERS } from './response-headers.js';
 
 /** Status of a descriptor without a limit. */
@@ -104,4 +113,115 @@ export function secretKeysOf(policies: PolicySet): ReadonlySet<string> {
   const all = new Set<string>();
   for (const policy of policies.domains.values()) for (const key of policy.secretKeys) all.add(key);
   return all;
+}
+
+/** Maximum number of headers that soft limits add to one request. Each has another name. */
+const MAX_HEADERS = 64;
+
+/** The marks of a request that passed over soft limits (`on_over`). */
+interface Marks {
+  /** Headers for the upstream request. */
+  readonly headers: readonly HeaderValue[];
+  /** Merged metadata of the limits; undefined if none has any. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined;
+}
+
+/**
+ * Returns the marks of an allowed request; undefined if it is over no soft limit. If several limits set the same header
+ * or the same member of the metadata, the first one wins.
+ */
+function marksOf({ policy, decisions, denied }: RequestContext): Marks | undefined {
+  if (!policy.hasSoftLimits || denied) return undefined;
+  let exceeded: Set<OnOver> | undefined;
+  for (const { takes } of decisions) {
+    for (const { marks, outcome, rule } of takes) {
+      if (!marks || outcome?.limited !== true || rule?.onOver === undefined) continue;
+      exceeded ??= new Set();
+      exceeded.add(rule.onOver);
+    }
+  }
+  if (exceeded === undefined) return undefined;
+  const headers = new Map<string, AddedHeader>();
+  const merged = new Merged();
+  let isFull = false;
+  for (const { requestHeaders, metadata } of exceeded) {
+    for (const header of requestHeaders) {
+      if (headers.size < MAX_HEADERS && !headers.has(header.key)) headers.set(header.key, header);
+    }
+    if (metadata !== undefined && !isFull) isFull = !merged.add(metadata);
+  }
+  return { headers: [...headers.values()], metadata: merged.isEmpty ? undefined : merged.members };
+}
+
+/** The `reason` of a denial that lasts forever. */
+const NEVER_PASSES = 'never_passes';
+const ACTIVE = fixedPhase('active');
+
+/** Maximum number of members of `passed`, and maximum length of their names. */
+const MAX_PASSED = 32;
+const MAX_PASSED_NAME = 256;
+
+/**
+ * Returns the member `passed`: for the limits that had room for their descriptors, the hits that are left, by the
+ * rule's name or else its path. If several descriptors have the same name, it is the smallest number. With more than
+ * {@link MAX_PASSED} names, `passed_left_out` is the number of descriptors that the answer omits.
+ */
+function passedLimits(
+  decisions: readonly Decision[],
+  statuses: readonly DescriptorStatus[],
+): Readonly<Record<string, unknown>> {
+  // Has no prototype, so that a rule named `__proto__` is an ordinary one.
+  const passed: Record<string, number> = Object.create(null);
+  let names = 0;
+  let leftOut = 0;
+  for (let at = 0; at < decisions.length; at++) {
+    const { code, limitRemaining } = statuses[at] as DescriptorStatus;
+    const shown = tightestOf((decisions[at] as Decision).takes, undefined);
+    if (code !== CODE.OK || shown === undefined || shown.outcome.limited) continue;
+    const name = shown.name || shown.label;
+    const known = passed[name];
+    if (known !== undefined) passed[name] = Math.min(known, limitRemaining);
+    else if (names === MAX_PASSED || name.length > MAX_PASSED_NAME) leftOut++;
+    else {
+      passed[name] = limitRemaining;
+      names++;
+    }
+  }
+  return { ...(names > 0 && { passed }), ...(leftOut > 0 && { passed_left_out: leftOut }) };
+}
+
+/**
+ * Returns the member `decision` of the dynamic metadata. It describes the same limit as the headers, with names and
+ * numbers of the policy. It contains no value of the request. `retry_after` is 0 unless the request is denied; a denial
+ * that lasts forever has a `reason` instead. Undefined if the headers describe no limit.
+ */
+function decisionMetadata(
+  context: RequestContext,
+  described: DescribedLimit | undefined,
+  statuses: readonly DescriptorStatus[],
+): Readonly<Record<string, unknown>> | undefined {
+  if (described === undefined) return undefined;
+  const { policy, decisions, denied, wallMicros } = context;
+  const { take, rank } = described;
+  const { rule, label, name, shadow, outcome } = take;
+  const match = decisions.find(({ takes }) => takes.includes(take))?.match;
+  const hasRow = rule !== undefined && dependsOnRow(rule);
+  const plan = hasRow ? planOfCustomer(policy.plans, match?.entries ?? [])?.plan : undefined;
+  const neverPasses = canNeverPass(take) && !isSoft(take);
+  const retryAfter = denied ? retryAfterSeconds(take) : 0;
+  return {
+    code: denied ? 'OVER_LIMIT' : 'OK',
+    domain: policy.domain,
+    rule: label,
+    name,
+    limit: take.rate.reportedLimit,
+    remaining: outcome.remaining,
+    ...(!(denied && neverPasses) && retryAfter !== undefined && { retry_after: retryAfter }),
+    ...(plan !== undefined && { plan }),
+    phase: phaseAt(rule?.phase ?? match?.phase ?? ACTIVE, wallMicros),
+    shadow_mode: shadow,
+    would_be_throttled: rank >= WOULD_DENY,
+    ...passedLimits(decisions, statuses),
+    ...(neverPasses && { reason: NEVER_PASSES }),
+  };
 }

@@ -6,8 +6,7 @@ import { findRow, type PlanTable, valuesOfRow } from '../../policy/plans/plan-ta
 import { settledRate } from '../../policy/plans/planned-rules.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
-import { FIRST_EDITION_DIGITS, firstEditionDigest } from './first-edition-digest.js';
-import type { TokenHold } from './hold-token.js';
+import { FIRST_EDITION_DIGITS, firstEditionDigest, type TokenHold } from './hold-token.js';
 
 /** A rule whose takes hold, and its rate for settlements. */
 export interface HeldRule {

@@ -1,9 +1,20 @@
 import { HOLD_ID_DIGITS, hasBoundId, type Settlement } from '../../limiter/holds/hold.js';
 import { divideKey, MAX_NAME_BYTES } from '../../policy/names/bucket-key.js';
 import { RULE_DIGEST_LENGTH } from '../../policy/names/rule-digest.js';
-import { FIRST_EDITION_DIGITS } from './first-edition-digest.js';
+import type { Rule } from '../../policy/rule.js';
 import { FREES, idOfTerms, KEEPS, NONCE_LENGTH } from './hold-ids.js';
 import { type HoldMarks, MARK_LENGTH } from './hold-marks.js';
+
+/** Number of digits of a {@link firstEditionDigest}: a number with 32 bits to base 36. */
+export const FIRST_EDITION_DIGITS = 7;
+
+/** Returns the digest of a rule in tokens of the first edition: FNV-1a with 32 bits of its path and its suffix. */
+export function firstEditionDigest({ path, bucketSuffix }: Pick<Rule, 'path' | 'bucketSuffix'>): string {
+  const text = `${path} ${bucketSuffix}`;
+  let hash = 0x811c_9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193);
+  return (hash >>> 0).toString(36).padStart(FIRST_EDITION_DIGITS, '0');
+}
 
 /**
  * A hold in a token. The token names the bucket to settle, and repeats the values that the store has, so that the

@@ -1,25 +1,30 @@
 import { expectState } from '../../invariant.js';
 import type { Redis } from '../../ioredis.js';
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
-import { systemClock } from '../../limiter/clock.js';
+import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
 import { quantity } from '../../quantity.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
 import { Signal } from '../../runtime/signal.js';
+import { SYSTEM_TIMERS, type TimerSource } from '../../runtime/timer-source.js';
 import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded/shard.js';
-import type { BatchKeys } from './call-buckets.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
-import { DeadlineTimer } from './deadline-timer.js';
 import { InFlightCalls } from './in-flight-calls.js';
 import { RedisNode } from './node/redis-node.js';
-import { MAX_ORDINARY_ITEMS, OpenBatches } from './open-batches.js';
 import { expectSingleServer, PROBE, probeRedis } from './probe.js';
 import type { RedisBuckets, RedisNodeState, ScriptReply, ScriptRequest } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
-import { type BatchOptions, type BatchOwner, ONLY_PARTITION, TakeBatch } from './take-batch.js';
+import {
+  type BatchKeys,
+  type BatchOptions,
+  type BatchOwner,
+  ONLY_PARTITION,
+  TakeBatch,
+} from './take-batch.js';
+import { slotLoad } from './take-group.js';
 import { loadTakeScript } from './take-script.js';
 import { QUERY_MS } from './with-redis.js';
 
@@ -309,4 +314,114 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     if (soonest < Infinity) this.timer.arm(soonest, now);
     this.idle.check();
   }
+}
+
+/** Timers have a resolution of 1 ms. Waits are shortened by this much, so that no result is later than its deadline. */
+const SLACK_MICROS = 1000;
+
+/** One timer for all waiting requests, set to the earliest deadline. */
+export class DeadlineTimer {
+  readonly #onDue: () => void;
+  readonly #timers: Omit<TimerSource, 'nowMs'>;
+  #timer: unknown;
+  #atMicros = Infinity;
+
+  /** `onDue` is called once each time the timer fires. */
+  constructor(onDue: () => void, timers: Omit<TimerSource, 'nowMs'> = SYSTEM_TIMERS) {
+    this.#onDue = onDue;
+    this.#timers = timers;
+  }
+
+  /** Returns the latest deadline that is due at `nowMicros`. */
+  static dueMicros(nowMicros: number): number {
+    return nowMicros + SLACK_MICROS;
+  }
+
+  /**
+   * Sets the timer to a deadline, unless it fires earlier anyway. For a deadline beyond the longest possible timer, it
+   * fires early.
+   */
+  arm(deadlineMicros: number, nowMicros: number): void {
+    if (deadlineMicros >= this.#atMicros) return;
+    this.#timers.clear(this.#timer);
+    this.#atMicros = deadlineMicros;
+    const wait = Math.max(1, Math.floor((deadlineMicros - SLACK_MICROS - nowMicros) / 1000));
+    // A busy process runs its timers before it reads replies that have arrived in the meantime. One turn is the limit:
+    // the transport ends calls one turn later.
+    const fire = (): void => this.#timers.nextTurn(() => this.#fire());
+    this.#timer = this.#timers.set(fire, Math.min(wait, MAX_TIMER_MS));
+  }
+
+  stop(): void {
+    this.#timers.clear(this.#timer);
+  }
+
+  #fire(): void {
+    this.#atMicros = Infinity;
+    this.#onDue();
+  }
+}
+
+/** Maximum number of items of an ordinary request. A request with more is a *bulk request*. */
+export const MAX_ORDINARY_ITEMS = 16;
+
+/** Maximum number of takes in one call, unless a single request has more. Each take blocks Redis for 4 to 6 µs. */
+export const MAX_TAKES_PER_CALL = 1000;
+
+/**
+ * The calls of the current turn of the event loop, to which requests are added. Bulk requests have separate calls,
+ * which may have to wait ({@link InFlightCalls}).
+ */
+class OpenBatches {
+  readonly #keysPerCall: number;
+  #batches: TakeBatch[] = [];
+  /**
+   * The latest call for each partition, by {@link kindOf}. Each turn that needs them creates new maps, because a
+   * cleared Map keeps its tables alive, see LinkedList.
+   */
+  #latest: (Map<Partition, TakeBatch> | undefined)[] = [];
+
+  /** `keysPerCall`: REDIS_BATCH_KEYS. */
+  constructor(keysPerCall: number) {
+    this.#keysPerCall = keysPerCall;
+  }
+
+  get size(): number {
+    return this.#batches.length;
+  }
+
+  [Symbol.iterator](): Iterator<TakeBatch> {
+    return this.#batches.values();
+  }
+
+  /** Returns the call to which a request can be added, or undefined if it needs a new call. */
+  find(items: readonly TakeItem[], partition: Partition, takenEpoch: unknown): TakeBatch | undefined {
+    const kind = kindOf(items.length > MAX_ORDINARY_ITEMS, takenEpoch !== undefined);
+    const last = this.#latest[kind]?.get(partition);
+    if (last === undefined || last.takenEpoch !== takenEpoch) return undefined;
+    const { load, itemCount } = last;
+    const { length } = items;
+    if (load + length + slotLoad(items) > this.#keysPerCall) return undefined;
+    return itemCount + length > MAX_TAKES_PER_CALL ? undefined : last;
+  }
+
+  add(batch: TakeBatch): void {
+    this.#batches.push(batch);
+    const kind = kindOf(batch.isBulk, batch.isGiveBack);
+    this.#latest[kind] ??= new Map();
+    this.#latest[kind].set(batch.partition, batch);
+  }
+
+  /** Removes and returns all calls. No request is added to them afterwards. */
+  takeAll(): TakeBatch[] {
+    const batches = this.#batches;
+    this.#batches = [];
+    this.#latest = [];
+    return batches;
+  }
+}
+
+/** Returns a number from 0 to 3. Requests of different kinds are never in one call. */
+function kindOf(isBulk: boolean, isGiveBack: boolean): number {
+  return (isBulk ? 1 : 0) + (isGiveBack ? 2 : 0);
 }

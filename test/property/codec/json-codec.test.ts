@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { requestFromJson } from '../../../src/codec/json-request.js';
-import { responseToJson } from '../../../src/codec/json-response.js';
+import { requestFromJson, responseToJson } from '../../../src/codec/json-messages.js';
 import { DEFAULT_BOUNDS, DecodeError, type RateLimitRequest } from '../../../src/codec/messages.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';

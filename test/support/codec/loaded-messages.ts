@@ -1,3 +1,4 @@
+import { toStruct } from '../../../src/codec/client-codec.js';
 import type {
   Descriptor,
   DescriptorEntry,
@@ -5,7 +6,6 @@ import type {
   RateLimitRequest,
   RateLimitResponse,
 } from '../../../src/codec/messages.js';
-import { toStruct } from '../../../src/codec/struct.js';
 
 /** A descriptor of a {@link LoadedRequest}. */
 interface LoadedDescriptor {

@@ -1,8 +1,7 @@
 import { test } from '@jest/globals';
-import type { ByteSink } from '../../../src/h2/byte-sink.js';
 import { H2Connection } from '../../../src/h2/connection.js';
-import type { ConnectionEvents } from '../../../src/h2/connection-owner.js';
-import { ERROR_CODE } from '../../../src/h2/error-code.js';
+import type { ByteSink, ConnectionEvents } from '../../../src/h2/connection-owner.js';
+import { ERROR_CODE } from '../../../src/h2/failure.js';
 import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
 import type { H2Limits } from '../../../src/h2/limits.js';
 import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';

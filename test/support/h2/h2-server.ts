@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { HeaderField } from '../../../src/h2/hpack/header-field.js';
 import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';
 import { H2Server } from '../../../src/h2/serving/h2-server.js';
-import type { H2ServerOptions } from '../../../src/h2/serving/server-options.js';
+import type { H2ServerOptions } from '../../../src/h2/serving/served-connection.js';
 import { waitFor } from '../process/wait-for.js';
 import { FrameReader, type RawFrame } from './h2-frames.js';
 import { TEST_LIMITS } from './h2-limits.js';

@@ -2,12 +2,12 @@ import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { Descriptor, RateLimitResponse, RequestBounds } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { BucketStore } from '../../../src/limiter/bucket-store.js';
+import type { PolicySet } from '../../../src/policy/compiled-policy.js';
 import {
   DEFAULT_MAX_MATCH_WORK,
   DEFAULT_MAX_REGEX_VALUE_BYTES,
   MatchWork,
 } from '../../../src/policy/match-work.js';
-import type { PolicySet } from '../../../src/policy/policy-set.js';
 import type { RuleCounter } from '../../../src/policy/rule.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import type {
@@ -21,8 +21,7 @@ import type {
 import type { DecisionLine } from '../../../src/service/record/decision-line.js';
 import type { DecisionLog } from '../../../src/service/record/decision-record.js';
 import { Refusal } from '../../../src/service/refusal.js';
-import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
-import type { ShouldRateLimitOptions } from '../../../src/service/should-rate-limit-options.js';
+import { ShouldRateLimit, type ShouldRateLimitOptions } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from '../limiter/store-options.js';

@@ -1,7 +1,6 @@
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../../src/limiter/entry.js';
-import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import type { PolicySet } from '../../../src/policy/policy-set.js';
+import type { CompiledPolicy, PolicySet } from '../../../src/policy/compiled-policy.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 
 /**

@@ -1,5 +1,5 @@
 import { buildBatches, inBatches, type PolicyItem } from '../../../src/config/threads/policy-transfer.js';
-import type { PolicySet } from '../../../src/policy/policy-set.js';
+import type { PolicySet } from '../../../src/policy/compiled-policy.js';
 import { runToCompletion } from '../../../src/runtime/turns.js';
 
 /**

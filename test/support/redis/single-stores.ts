@@ -1,7 +1,7 @@
 import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { ClusterStore, type ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
-import type { LoginSource } from '../../../src/storage/redis/connection/login.js';
+import type { LoginSource } from '../../../src/storage/redis/connection/connection-options.js';
 import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';

@@ -1,6 +1,5 @@
 import { describe, expect, jest, test } from '@jest/globals';
-import { requestFromJson } from '../../../src/codec/json-request.js';
-import { responseToJson } from '../../../src/codec/json-response.js';
+import { requestFromJson, responseToJson } from '../../../src/codec/json-messages.js';
 import {
   CODE,
   DEFAULT_BOUNDS,

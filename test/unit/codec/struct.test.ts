@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { fromStruct, toStruct } from '../../../src/codec/struct.js';
+import { fromStruct, toStruct } from '../../../src/codec/client-codec.js';
 
 describe('Struct and JSON', () => {
   test('every kind of value', () => {

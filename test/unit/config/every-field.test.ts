@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../src/config/diff/diff-policies.js';
 import type { POLICY_FIELDS } from '../../../src/config/read/policy-fields.js';
-import { dumpJson } from '../../../src/config/show/dump-json.js';
+import { dumpJson } from '../../../src/config/show/dump.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import { explain } from '../../../src/config/show/explain.js';
 import { explanationJson } from '../../../src/config/show/explain-json.js';
 import { renderExplanation } from '../../../src/config/show/explain-text.js';
 import { policyItems } from '../../../src/config/threads/policy-transfer.js';
-import type { PolicySet } from '../../../src/policy/policy-set.js';
+import type { PolicySet } from '../../../src/policy/compiled-policy.js';
 import { policyOf, setOf } from '../../support/policy/policies.js';
 import { transferredPolicies } from '../../support/policy/transferred-policies.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type LostConnection, LostConnections } from '../../../src/h2/serving/lost-connections.js';
+import { type LostConnection, LostConnections } from '../../../src/h2/serving/served-connection.js';
 
 class Lost implements LostConnection {
   openStreams: number;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatHostPort } from '../../../src/h2/serving/peer-name.js';
+import { formatHostPort } from '../../../src/h2/serving/listen.js';
 
 describe('formatHostPort', () => {
   test.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { HeaderList } from '../../../src/h2/hpack/header-list.js';
+import type { HeaderList } from '../../../src/h2/hpack/header-field.js';
 import {
   CheckedHead,
   checkTrailers,

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { dumpJson } from '../../../src/config/show/dump-json.js';
+import { dumpJson } from '../../../src/config/show/dump.js';
 import { isUsable } from '../../../src/page/ask/usable.js';
 import { AdminBench, entriesOf } from '../../support/buckets/admin-bench.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ChangeSummary } from '../../../src/config/diff/change-summary.js';
-import type { PolicySet } from '../../../src/policy/policy-set.js';
+import type { ChangeSummary } from '../../../src/config/diff/render-diff.js';
+import type { PolicySet } from '../../../src/policy/compiled-policy.js';
 import { ChangeLog } from '../../../src/server/policies/change-log.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { LoginFile } from '../../../src/server/login-file.js';
-import type { RedisLogin } from '../../../src/storage/redis/connection/login.js';
+import type { RedisLogin } from '../../../src/storage/redis/connection/connection-options.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
 const folder = new TempDir();

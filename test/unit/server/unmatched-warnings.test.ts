@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Entry } from '../../../src/limiter/entry.js';
-import type { PolicySet } from '../../../src/policy/policy-set.js';
+import type { PolicySet } from '../../../src/policy/compiled-policy.js';
 import {
   MAX_LINES,
   MAX_LINES_PER_HOUR,

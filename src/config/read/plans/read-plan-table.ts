@@ -21,14 +21,13 @@ import {
 import { PHASES } from '../../../policy/rule.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import { workingDirectoryHint } from '../../../working-directory.js';
-import { isRedisAddress } from '../../sources/plan-address.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { MAX_PLAN_ROWS } from '../policy-fields.js';
 import type { TableFiles } from '../read-derive.js';
 import type { Cells, RowProblem, RowValues } from './plan-columns.js';
 import { MAX_PLAN_BYTES, readPlanRows } from './plan-rows.js';
 import { PlanTableBuilder } from './plan-table-builder.js';
-import type { PlansReader } from './read-plans.js';
+import { isRedisAddress, type PlansReader } from './read-plans.js';
 import type { RowSink } from './row-sink.js';
 
 /** Number of checked rows of cells that are remembered; others are checked again. */

@@ -5,7 +5,6 @@ import { isSecretKey } from '../../../policy/redact.js';
 import { firstNames, quantity } from '../../../quantity.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
 import { shownStart } from '../../../runtime/shown-address.js';
-import { isPlanAddress, isRedisAddress } from '../../sources/plan-address.js';
 import { isNullText } from '../../yaml/yaml-scalar.js';
 import type { FieldReader, Located } from '../field-reader.js';
 import { readMapping } from '../field-values.js';
@@ -274,4 +273,14 @@ export function planFile(root: FieldReader): readonly string[] {
   const plans = root.map.fields.get('plans')?.value;
   const from = plans?.kind === 'map' ? plans.fields.get('from')?.value : undefined;
   return from?.kind === 'scalar' && from.text !== '' ? [planPath(root, from.text)] : [];
+}
+
+/** Returns whether `plans.from` is an address instead of a file. */
+export function isPlanAddress(from: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(from);
+}
+
+/** Returns whether an address is a hash in Redis. Others are errors. */
+export function isRedisAddress(address: string): boolean {
+  return /^rediss?:/i.test(address);
 }

@@ -1,6 +1,5 @@
-import type { PlannedRate, RateKeys } from '../../../policy/plans/plan-rate.js';
+import type { PlannedRate, RateKeys, RateSpec } from '../../../policy/plans/plan-rate.js';
 import type { Algorithm } from '../../../policy/policy.js';
-import type { RateSpec } from '../../../policy/rate-spec.js';
 import type { HoldSpec } from '../../../policy/rule.js';
 import type { PlansReader } from '../plans/read-plans.js';
 

@@ -16,9 +16,9 @@ import { endpointName, type HostPort } from '../connection/redis-address.js';
 import type { RedisReplyError } from '../connection/redis-error.js';
 import { nodeFaultOf, nodeFaultText } from '../node/faults.js';
 import type { RedisBuckets, RedisNodeState, ScriptReply, ScriptRequest } from '../redis-buckets.js';
-import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
+import { DEFAULT_KEY_PREFIX, RedisKeys, SLOTS, slotOfKey, tagOfSlots } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
-import type { RedisStoreOptions } from '../redis-store-options.js';
+import type { Redirect, RedisStoreOptions } from '../redis-store-options.js';
 import type { HighestTime } from '../redis-time.js';
 import type { TakeBatch } from '../take-batch.js';
 import { optionsOf } from '../with-redis.js';
@@ -29,8 +29,6 @@ import {
   queryNode,
   redirectedEndpoint,
 } from './cluster-view.js';
-import type { Redirect } from './redirect.js';
-import { SLOTS, slotOfKey, tagOfSlots } from './slot-keys.js';
 
 /** Time for which a node without slots is kept, in milliseconds, because migrated slots may return. */
 const FORGET_MS = 10_000;

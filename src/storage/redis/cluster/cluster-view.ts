@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from '../../../ioredis.js';
 import { ignore } from '../../../runtime/ignore.js';
-import { shuffled } from '../../../runtime/shuffled.js';
 import type { RedisServerOptions } from '../connection/connection-options.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { RedisReplyError } from '../connection/redis-error.js';
@@ -215,4 +214,14 @@ export class ClusterPoll {
       this.#schedule();
     }
   }
+}
+
+/** Returns a shuffled copy of `values` (Fisher–Yates). */
+function shuffled<T>(values: readonly T[]): T[] {
+  const copy = [...values];
+  for (let i = copy.length - 1; i > 0; i--) {
+    const j = Math.floor(Math.random() * (i + 1));
+    [copy[i], copy[j]] = [copy[j] as T, copy[i] as T];
+  }
+  return copy;
 }

@@ -12,10 +12,10 @@ import {
   type ConnectionCounts,
   DEFAULT_RETRY,
   type RedisConnectionEvents,
+  type RedisLogin,
   type RedisServerOptions,
   type SendCommand,
 } from '../connection/connection-options.js';
-import type { RedisLogin } from '../connection/login.js';
 import { IS_PROXY, RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
 import { evictionWarning } from '../probe.js';
 import type { ScriptReply, ScriptRequest } from '../redis-buckets.js';

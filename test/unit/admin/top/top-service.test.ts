@@ -3,7 +3,7 @@ import type { TopAnswer } from '../../../../src/admin/buckets/messages.js';
 import { reportTop } from '../../../../src/admin/top/top-answer.js';
 import { topService } from '../../../../src/admin/top/top-service.js';
 import type { HttpCall } from '../../../../src/http/http.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
+import type { PolicySet } from '../../../../src/policy/compiled-policy.js';
 import { TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { parsePolicy } from '../../../support/policy/parse-policy.js';

@@ -3,9 +3,9 @@ import {
   MAX_CHANGE_CHARACTERS,
   MAX_LISTED_CHANGES,
   summarizeChanges,
-} from '../../../../src/config/diff/change-summary.js';
-import { PolicyDiffer } from '../../../../src/config/threads/policy-differ.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
+} from '../../../../src/config/diff/render-diff.js';
+import { PolicyDiffer } from '../../../../src/config/threads/policy-task.js';
+import type { PolicySet } from '../../../../src/policy/compiled-policy.js';
 import { policyOf, setOf } from '../../../support/policy/policies.js';
 
 const limited = (requests: number, keys: readonly string[]): string =>

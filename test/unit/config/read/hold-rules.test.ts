@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { FieldReader } from '../../../../src/config/read/field-reader.js';
-import { HoldRules } from '../../../../src/config/read/hold-rules.js';
+import { HoldRules } from '../../../../src/config/read/read-domain.js';
 import { formatProblem, ProblemList } from '../../../../src/config/yaml/config-problem.js';
 import { policyOf } from '../../../support/policy/policies.js';
 

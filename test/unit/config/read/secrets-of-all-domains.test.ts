@@ -8,8 +8,8 @@ import { explain } from '../../../../src/config/show/explain.js';
 import { renderExplanation } from '../../../../src/config/show/explain-text.js';
 import { ThreadPolicyLoader } from '../../../../src/config/threads/policy-loader.js';
 import { buildBatches, inBatches, specItems } from '../../../../src/config/threads/policy-transfer.js';
+import type { PolicySet } from '../../../../src/policy/compiled-policy.js';
 import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { entries } from '../../../support/policy/policies.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 

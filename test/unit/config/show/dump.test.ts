@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { dump } from '../../../../src/config/show/dump.js';
-import { dumpJson } from '../../../../src/config/show/dump-json.js';
+import { dump, dumpJson } from '../../../../src/config/show/dump.js';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import type { DomainStatus } from '../../../../src/policy/policy.js';
 import { setOf } from '../../../support/policy/policies.js';

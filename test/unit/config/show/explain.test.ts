@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { explain } from '../../../../src/config/show/explain.js';
 import { renderExplanation } from '../../../../src/config/show/explain-text.js';
-import { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
+import { CompiledPolicy, type PolicySet } from '../../../../src/policy/compiled-policy.js';
 import { redactEntries } from '../../../../src/policy/redact.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';
 

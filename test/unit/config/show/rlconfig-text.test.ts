@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { rlconfigText } from '../../../../src/config/show/rlconfig-text.js';
+import { rlconfigText } from '../../../../src/config/show/dump.js';
 import { policyOf } from '../../../support/policy/policies.js';
 
 const policy = policyOf(

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { dumpJson } from '../../../../src/config/show/dump-json.js';
+import { dumpJson } from '../../../../src/config/show/dump.js';
 import { explain } from '../../../../src/config/show/explain.js';
 import { policyOf, setOf } from '../../../support/policy/policies.js';
 

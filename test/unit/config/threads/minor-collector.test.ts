@@ -1,6 +1,6 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { expect, test } from '@jest/globals';
-import { MinorCollector } from '../../../../src/config/threads/minor-collector.js';
+import { MinorCollector } from '../../../../src/config/threads/load-thread.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 test('V8 collects young objects on request, with this Node.js', async () => {

@@ -2,8 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import { type PolicyItem, policyItems } from '../../../../src/config/threads/policy-transfer.js';
 import type { WindowRate } from '../../../../src/limiter/fixed-window.js';
-import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
+import type { CompiledPolicy, PolicySet } from '../../../../src/policy/compiled-policy.js';
 import { policyOf, setOf } from '../../../support/policy/policies.js';
 import { transferredPolicies } from '../../../support/policy/transferred-policies.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { type ConfigForm, rlconfigText } from '../../../../src/config/show/rlconfig-text.js';
-import { MAX_RULES_AT_ONCE, renderConfig } from '../../../../src/config/threads/render-config.js';
+import { type ConfigForm, rlconfigText } from '../../../../src/config/show/dump.js';
+import { MAX_RULES_AT_ONCE, renderConfig } from '../../../../src/config/threads/policy-task.js';
 import { policyOf, setOf } from '../../../support/policy/policies.js';
 
 const FORMS: readonly ConfigForm[] = ['lines', 'tree', 'json'];

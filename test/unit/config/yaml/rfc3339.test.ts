@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { parseRfc3339 } from '../../../../src/config/yaml/rfc3339.js';
+import { parseRfc3339 } from '../../../../src/config/read/field-values.js';
 
 test.each([
   ['1970-01-01T00:00:00Z', 0],

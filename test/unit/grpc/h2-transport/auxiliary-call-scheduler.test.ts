@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { AuxiliaryCallScheduler } from '../../../../src/grpc/h2-transport/auxiliary-call-scheduler.js';
+import { AuxiliaryCallScheduler } from '../../../../src/grpc/h2-transport/call-context.js';
 
 describe('AuxiliaryCallScheduler', () => {
   let ends: (() => void)[];

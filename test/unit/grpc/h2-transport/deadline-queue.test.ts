@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DeadlineQueue, type Expiring } from '../../../../src/grpc/h2-transport/deadline-queue.js';
-import { DeadlineTimer } from '../../../../src/storage/redis/deadline-timer.js';
+import { DeadlineTimer } from '../../../../src/storage/redis/redis-store.js';
 import { runs } from '../../../support/assert/runs.js';
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 

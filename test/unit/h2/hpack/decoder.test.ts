@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { HpackDecoder } from '../../../../src/h2/hpack/decoder.js';
-import type { HeaderList } from '../../../../src/h2/hpack/header-list.js';
+import type { HeaderList } from '../../../../src/h2/hpack/header-field.js';
 import { bytesOf, newDecoder } from '../../../support/h2/hpack.js';
 
 function decode(decoder: HpackDecoder, hex: string): HeaderList | undefined {

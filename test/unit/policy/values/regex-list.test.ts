@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { MatchMemo } from '../../../../src/policy/match-memo.js';
-import { MatchWork } from '../../../../src/policy/match-work.js';
+import { MatchMemo, MatchWork } from '../../../../src/policy/match-work.js';
 import { patternCost, RegexList } from '../../../../src/policy/values/regex-list.js';
 
 /** Patterns for which JavaScript's own engine would need years, each with a string for which it does. */

@@ -10,8 +10,7 @@ import {
 } from '../../../../src/limiter/bucket-store.js';
 import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller } from '../../../../src/service/caller.js';
-import { firstEditionDigest } from '../../../../src/service/holds/first-edition-digest.js';
-import { decodeToken, type TokenHold } from '../../../../src/service/holds/hold-token.js';
+import { decodeToken, firstEditionDigest, type TokenHold } from '../../../../src/service/holds/hold-token.js';
 import { holdItem } from '../../../support/limiter/hold-items.js';
 import { firstEditionToken, inventedToken } from '../../../support/limiter/hold-tokens.js';
 import { Decider, descriptor, headers } from '../../../support/policy/decider.js';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { parseLogin } from '../../../../src/storage/redis/connection/login.js';
+import { parseLogin } from '../../../../src/storage/redis/connection/connection-options.js';
 
 test.each([
   ['', {}],

@@ -1,7 +1,22 @@
-import type { DescMessage, JsonValue } from '@bufbuild/protobuf';
-import { create, createFileRegistry, fromBinary, fromJson, fromJsonString } from '@bufbuild/protobuf';
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  fromJsonString,
+  type JsonValue,
+} from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { DecodeError, type ExceededBound, type RateLimitRequest, type RequestBounds } from './messages.js';
+import {
+  DecodeError,
+  type DescriptorStatus,
+  type ExceededBound,
+  type HeaderValue,
+  type RateLimitRequest,
+  type RateLimitResponse,
+  type RequestBounds,
+} from './messages.js';
 import { protoFiles } from './proto-files.js';
 
 /** A RateLimitRequest of protobuf-es. */
@@ -122,4 +137,44 @@ function requestOf({ domain, descriptors, hitsAddend }: ReadRequest): RateLimitR
     })),
     hitsAddend,
   };
+}
+
+/** Names of the codes and units, by number. The default, 0, is omitted. */
+const CODES = [undefined, 'OK', 'OVER_LIMIT'];
+const UNITS = [undefined, 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'WEEK'];
+
+/** Encodes a response in protobuf JSON, without fields that have their default value. */
+export function responseToJson(response: RateLimitResponse): string {
+  const { rawBody } = response;
+  // JSON.stringify omits undefined.
+  return JSON.stringify({
+    overallCode: CODES[response.overallCode],
+    statuses: unlessEmpty(response.statuses.map(statusToJson)),
+    responseHeadersToAdd: unlessEmpty(response.responseHeadersToAdd.map(headerToJson)),
+    requestHeadersToAdd: unlessEmpty(response.requestHeadersToAdd.map(headerToJson)),
+    rawBody: rawBody?.length ? Buffer.from(rawBody).toString('base64') : undefined,
+    dynamicMetadata: response.dynamicMetadata,
+  });
+}
+
+function statusToJson(status: DescriptorStatus): object {
+  const { currentLimit, durationUntilResetSeconds } = status;
+  return {
+    code: CODES[status.code],
+    currentLimit: currentLimit && {
+      requestsPerUnit: currentLimit.requestsPerUnit || undefined,
+      unit: UNITS[currentLimit.unit],
+      name: currentLimit.name || undefined,
+    },
+    limitRemaining: status.limitRemaining || undefined,
+    durationUntilReset: durationUntilResetSeconds === undefined ? undefined : `${durationUntilResetSeconds}s`,
+  };
+}
+
+function headerToJson({ key, value }: HeaderValue): object {
+  return { key: key || undefined, value: value || undefined };
+}
+
+function unlessEmpty<Item>(list: readonly Item[]): readonly Item[] | undefined {
+  return list.length === 0 ? undefined : list;
 }
