@@ -73,7 +73,6 @@ export class WireReader {
     return low !== 0 || this.high >>> 0 !== 0;
   }
 
-  /** Reads a double. */
   double(end: number): number {
     const at = this.position;
     this.#skipBytes(8, end);

@@ -68,7 +68,6 @@ export interface PolicyParts {
   readonly denial: PossibleDenial;
 }
 
-/** A compiled policy. */
 export class CompiledPolicy implements DomainPolicy {
   readonly head: DomainHead;
   readonly domain: string;

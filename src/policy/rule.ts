@@ -240,7 +240,6 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, rate: Rate | undefined, 
   };
 }
 
-/** Returns the specification of a rule. */
 export function ruleSpecOf(rule: Rule): RuleSpec {
   // The remaining fields are the specification.
   const { path, digest, statName, bucketSuffix, statSuffix, rate, counter, ...said } = rule;

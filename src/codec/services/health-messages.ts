@@ -72,7 +72,6 @@ export function decodeHealthResponse(bytes: Uint8Array): HealthResponse {
   return { status };
 }
 
-/** Encodes a HealthListResponse. */
 export function encodeHealthList({ statuses }: HealthListResponse): Buffer {
   const entries = Object.entries(statuses);
   const room = entries.map(([name]) => name.length * MAX_BYTES_PER_UNIT + 3 * FIELD_HEAD_BYTES + 2);

@@ -17,7 +17,6 @@ import { fingerprintSteps } from './fingerprint.js';
 import { isWithoutValidDomain, type LoadedPolicies } from './load-policies.js';
 import { type PolicyPlace, pathOfPlace } from './policy-paths.js';
 
-/** The result of a reload. */
 export interface ReloadOutcome {
   /**
    * `loaded`: new content is in effect. `unchanged`: the files have the content that was already in effect. `failed`:
@@ -32,7 +31,6 @@ export interface ReloadOutcome {
   /** Empty unless `kind` is `failed`. */
   readonly errors: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
-  /** Status of each domain. */
   readonly domains: readonly DomainStatus[];
 }
 

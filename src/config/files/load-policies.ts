@@ -211,7 +211,6 @@ class FileReader implements TableFiles {
   private readonly addresses = new Set<string>();
   /** Contents by path, or the error to report instead. */
   private readonly known = new Map<string, Uint8Array | Error>();
-  /** Digests of all files. */
   private readonly digests = new Map<string, string>();
   /** Identity of each file from before it was read; '' if it did not exist. */
   readonly identities = new Map<string, string>();

@@ -37,7 +37,6 @@ export interface RuntimeLayout {
   readonly ignoreDotFiles: boolean;
 }
 
-/** A file to read as a policy. */
 export interface PolicyPath {
   readonly file: string;
   /** Whether the file was found in a directory rather than named by the user. */

@@ -58,7 +58,6 @@ export const PHASE = {
   },
 } as const satisfies Fields;
 
-/** Start of a phase. */
 const PHASE_START = {
   kind: 'time',
   empty: 'unusual',
@@ -890,7 +889,6 @@ export const CONSTRAINTS: Partial<Readonly<Record<MappingName, readonly Constrai
   ],
 };
 
-/** Returns the keys of a mapping. */
 export function keysOf(mapping: MappingName): readonly string[] {
   return Object.keys(POLICY_FIELDS[mapping]);
 }

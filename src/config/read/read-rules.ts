@@ -12,7 +12,6 @@ import { phaseOf } from './read-phase.js';
 import { answersOf, TOKEN } from './read-response.js';
 import { unitOf } from './scalar-kinds.js';
 
-/** The values of a descriptor. */
 export type DescriptorValues = FieldValues<(typeof POLICY_FIELDS)['descriptor']>;
 
 /** What a limit has from its descriptor and its file, unless it sets its own. */
@@ -21,7 +20,6 @@ export type LimitBase = Pick<
   'phase' | 'shadowMode' | 'quotaMode' | 'enforcePercent' | 'onStoreFailure' | 'metadata'
 >;
 
-/** The rules of one node. */
 export interface NodeRules {
   /** See Match.rules; empty if one of the rules has an error. */
   readonly rules: readonly RuleSpec[];

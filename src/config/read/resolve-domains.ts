@@ -39,7 +39,6 @@ export interface LoadedSource {
   readonly digest: string;
 }
 
-/** Problems of a load. */
 export interface LoadProblems {
   readonly errors: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];

@@ -59,7 +59,6 @@ const IDLE_MS = 1000;
  */
 const FREED_BYTES = 4096;
 
-/** Resources that the connections of a server share. */
 export interface SharedResources {
   readonly turns: ReadScheduler;
   readonly budget: BufferBudget;
@@ -167,7 +166,6 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     }
   }
 
-  /** Number of open streams. */
   get openStreams(): number {
     return this.#connection.openStreams;
   }

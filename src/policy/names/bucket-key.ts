@@ -100,7 +100,6 @@ function valuePart(key: string, value: string, secretKeys: ReadonlySet<string>):
   return isSecretKey(key, secretKeys) ? secretPart(value) : textPart(value);
 }
 
-/** Returns the part for the value of a secret key. */
 export function secretPart(value: string): string {
   return `#${sha256Hex(value)}`;
 }

@@ -22,7 +22,6 @@ interface PatternRest {
   readonly end: string;
 }
 
-/** The edge for a segment with one star. */
 interface StarEdge {
   readonly prefix: string;
   readonly suffix: string;

@@ -62,7 +62,6 @@ export interface PlanHead {
   readonly maxDropFrom: number;
   /** Names of the columns that are read besides {@link by}; undefined if a table has no other columns. */
   readonly readColumns: readonly string[] | undefined;
-  /** Number of rows. */
   readonly rowCount: number;
   /** Length of the longest key, in UTF-16 units. */
   readonly maxKeyUnits: number;
@@ -133,7 +132,6 @@ export function dropsTooMany(
   return before >= maxDropFrom && lost * 100 > maxDrop * before;
 }
 
-/** Returns the key of a row. */
 export function keyOfRow({ slots, keys }: Pick<PlanTable, 'slots' | 'keys'>, row: number): string {
   const start = slots[row + START] as number;
   const end = start + (keys[start - 1] as number) + 1;

@@ -27,7 +27,6 @@ import {
 } from './dynamic-metadata.js';
 import { headersToAdd, NO_HEADERS } from './response-headers.js';
 
-/** Status of a descriptor without a limit. */
 const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
   code: CODE.OK,
   currentLimit: undefined,
@@ -38,7 +37,6 @@ const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
 /** Status for `unlimited: true`, as in the reference: no limit, and the largest value as the remaining hits. */
 const STATUS_UNLIMITED: DescriptorStatus = { ...STATUS_WITHOUT_LIMIT, limitRemaining: MAX_UINT32 };
 
-/** Returns the status of a descriptor without a limit. */
 function statusWithoutLimit(unlimited: boolean): DescriptorStatus {
   return unlimited ? STATUS_UNLIMITED : STATUS_WITHOUT_LIMIT;
 }

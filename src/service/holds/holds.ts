@@ -244,7 +244,6 @@ export class Holds {
     return this.#late.drain(Math.max(0, (endMicros - clock.monotonicMicros()) / 1000));
   }
 
-  /** Returns the token of a descriptor. */
   #tokenOf({ entries }: Descriptor): string | undefined {
     const { entry } = this.#options.answers.holdNames;
     for (let i = 0; i < entries.length; i++) {

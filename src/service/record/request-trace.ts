@@ -9,7 +9,6 @@ export interface RequestTrace {
   readonly span?: DecisionSpan | undefined;
 }
 
-/** The span of one request. */
 export interface DecisionSpan {
   /**
    * Records the answer. `rule` is the limit that decided, or one that applied; '' for none. `hold` is what the request

@@ -74,7 +74,6 @@ export class InFlightCalls {
     this.#connection = options.connection;
   }
 
-  /** Number of calls. */
   get size(): number {
     return this.#sent.size + this.#held.size;
   }

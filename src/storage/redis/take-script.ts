@@ -199,7 +199,6 @@ function operationOf(item: TakeItem): BucketOperation | undefined {
   return settlementOf(item, { ...settles, fullMicros: 0 }, 0);
 }
 
-/** Returns the kind of an item. */
 function kindOf({ rate, hits, refund, undoMark, settles }: TakeItem): number {
   if (settles === 'oldest') return OLDEST;
   if (isCharge(rate, hits, refund)) return CHARGE;

@@ -186,7 +186,6 @@ export function join(
   return outcomes;
 }
 
-/** Returns whether an item can deny its request. */
 export function canDeny({ rate, hits, refund, enforcement }: TakeItem): boolean {
   return (enforcement === 'enforce' || enforcement === 'quota') && !refund && !isCharge(rate, hits, refund);
 }

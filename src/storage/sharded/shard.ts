@@ -9,7 +9,6 @@ export type Partition = string | number;
 /** Result of giving back hits: applied, refused or without a reply, or not sent. */
 export type GiveBackResult = 'made' | 'failed' | 'skipped';
 
-/** A take from one partition. */
 export interface PartitionTake {
   readonly partition: Partition;
   /** At least one item, all in this partition. */

@@ -198,7 +198,6 @@ function splitsChain({ items, indexes }: PartitionRequest): boolean {
   );
 }
 
-/** Returns whether the requests deny together. */
 function denyTogether(requests: readonly PartitionRequest[]): boolean {
   if (requests.some(({ denies }) => denies)) return true;
   return requests.some(({ hasQuota }) => hasQuota) && !requests.some(({ hasQuotaLeft }) => hasQuotaLeft);

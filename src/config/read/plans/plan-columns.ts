@@ -21,7 +21,6 @@ const VALUE_KINDS = {
   unit: { kind: 'unit' },
 } satisfies Record<ColumnKind, ScalarKind>;
 
-/** The kind of the values of a column. */
 export type ValueKind = (typeof VALUE_KINDS)[ColumnKind];
 
 /** The fields that can take a value from a plan, by their path in a limit. Messages name the minimum of the field. */
@@ -80,7 +79,6 @@ export type Cells = readonly (string | undefined)[];
 /** The numbers of a row, in the same order; NaN without a value. A plan is its index in `define`. */
 export type RowValues = readonly number[];
 
-/** A problem of a row, or of the values of a plan. */
 export interface RowProblem {
   /** The cell of the row, or -1. */
   readonly cell: number;

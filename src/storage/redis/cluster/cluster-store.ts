@@ -68,7 +68,6 @@ export class ClusterStore implements RedisBuckets, Shard {
   readonly #poll: ClusterPoll;
   readonly #closing = new AbortController();
   readonly #nodes = new Map<string, ClusterNode>();
-  /** The node of each slot. */
   readonly #owners = new Array<ClusterNode | undefined>(SLOTS).fill(undefined);
   /** Migrating slots, each with the time until which it counts as migrating. */
   readonly #moving = new Map<number, number>();
@@ -350,7 +349,6 @@ function unavailable(message: string): StorageError {
   return new StorageError('disconnected', message, { unsent: true });
 }
 
-/** Returns the slot of a partition. */
 function slotOf(partition: Partition): number {
   return typeof partition === 'number' ? partition : Number.parseInt(partition, 10);
 }

@@ -95,7 +95,6 @@ export interface LoginListeners {
 
 /** Source of a login that may change. Connections share it, and who opened it closes it after them. */
 export interface LoginSource {
-  /** Returns the login for a new connection. */
   login(): Promise<RedisLogin>;
   /** Adds listeners. Returns a function that removes them. */
   follow(listeners: LoginListeners): () => void;
