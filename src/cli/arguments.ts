@@ -3,6 +3,7 @@ import { parseGoDuration } from '../config/yaml/go-duration.js';
 import { nearest } from '../nearest-name.js';
 import { printableLine } from '../printable.js';
 import { removedOption } from '../runtime/removed-names.js';
+import { CommandError, EXIT, usageError } from './io.js';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 interface Config<T extends Options> extends ParseArgsConfig {
@@ -13,30 +14,20 @@ interface Config<T extends Options> extends ParseArgsConfig {
 }
 export type ParsedArguments<T extends Options> = ReturnType<typeof parseArgs<Config<T>>>;
 
-/** Parses a command's arguments. Returns an error message if they are invalid. */
+/** Parses a command's arguments. Throws a {@link CommandError} if they are invalid. */
 export function readArguments<T extends Options>(
   command: string,
   args: readonly string[],
   options: T,
-): ParsedArguments<T> | string {
+): ParsedArguments<T> {
   try {
-    return parseArgs<Config<T>>({
-      args: [...args],
-      options,
-      allowPositionals: true,
-      strict: true,
-    });
+    return parseArgs<Config<T>>({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    const message = argumentError(command, error as Error, Object.keys(options));
-    return `weir ${command}: ${message}; see weir ${command} --help\n`;
+    throw usageError(command, printableLine(shortMessage(command, error as Error, Object.keys(options))));
   }
 }
 
 /** Describes an error of `parseArgs`, for a command whose options are `known`, more briefly than Node.js does. */
-export function argumentError(command: string, error: Error, known: readonly string[]): string {
-  return printableLine(shortMessage(command, error, known));
-}
-
 function shortMessage(command: string, { message }: Error, known: readonly string[]): string {
   // Node.js appends advice about positional arguments, so only the first sentence is kept.
   const [sentence = ''] = message.split(/\. |\n/);
@@ -72,37 +63,36 @@ export function readEntry(word: string): ArgumentEntry | undefined {
 }
 
 /**
- * Parses the `key=value` arguments that follow a first argument. Returns an error message if one is invalid. The
- * message gives the position of the argument and not its text, because the text may be a mistyped secret.
+ * Parses `key=value` arguments, the first of which has the number `place`, after `what`. The error gives the position
+ * of an invalid argument and not its text, because the text may be a mistyped secret.
  */
-export function readEntries(command: string, words: readonly string[]): readonly ArgumentEntry[] | string {
-  const entries: ArgumentEntry[] = [];
-  for (const [i, word] of words.entries()) {
-    const entry = readEntry(word);
-    if (word === '+') {
-      return (
-        `weir ${command}: "+" begins another descriptor, but weir ${command} accepts only one; run the ` +
-        'command once for each descriptor\n'
+export function readEntries(
+  command: string,
+  what: string,
+  words: readonly string[],
+  place: number,
+): readonly ArgumentEntry[] {
+  return words.map((word, i) => {
+    if (word === '+')
+      throw usageError(
+        command,
+        `"+" begins another descriptor, but weir ${command} accepts only one; run the command once for each descriptor`,
       );
-    }
-    if (entry === undefined) {
-      const order = 'write the policy path first, and then entries such as user=ann';
-      return `weir ${command}: argument ${i + 2} is not of the form key=value; ${order}\n`;
-    }
-    entries.push(entry);
-  }
-  return entries;
+    const entry = readEntry(word);
+    if (entry !== undefined) return entry;
+    const order = `write ${what} first, and then entries such as user=ann`;
+    throw new CommandError(EXIT.USAGE, `argument ${place + i} is not of the form key=value; ${order}`);
+  });
 }
 
 /**
- * Converts the value of an option, a duration in Go's syntax, to milliseconds. Returns an error message if the value is
- * invalid or not between 1 and `maxMs` milliseconds.
+ * Converts the value of an option, a duration in Go's syntax, to milliseconds. `longest` is the maximum, in the same
+ * syntax. Throws a {@link CommandError}.
  */
-export function goMilliseconds(option: string, text: string, maxMs: number): number | string {
-  const nanos = parseGoDuration(text);
+export function goMilliseconds(command: string, option: string, text: string, longest: string): number {
+  const [nanos, max] = [text, longest].map(parseGoDuration);
   const milliseconds = nanos === undefined ? Number.NaN : Number(nanos) / 1e6;
-  if (milliseconds >= 1 && milliseconds <= maxMs) return Math.round(milliseconds);
-  return printableLine(
-    `${option} "${text}" is not a duration from 1ms to ${maxMs / 1000}s, such as 500ms or 2s`,
-  );
+  if (milliseconds >= 1 && milliseconds <= Number(max) / 1e6) return Math.round(milliseconds);
+  const sentence = `${option} "${text}" is not a duration from 1ms to ${longest}, such as 500ms or 2s`;
+  throw usageError(command, printableLine(sentence));
 }

@@ -4,26 +4,16 @@ import { countProblems, formatProblem } from '../config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../policy/compiled-policy.js';
 import { quantity } from '../quantity.js';
 import { readArguments } from './arguments.js';
-import { EXIT, type Io } from './io.js';
+import { EXIT, type Io, usageError } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 
 /** Runs `weir check-config`: prints errors and warnings to standard error, and a summary to standard output. */
 export async function runCheckConfig(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('check-config', args, LOAD_OPTIONS);
-  if (typeof parsed === 'string' || parsed.positionals.length === 0) {
-    io.err(
-      typeof parsed === 'string'
-        ? parsed
-        : 'weir check-config: specify at least one policy file or directory; see weir check-config --help\n',
-    );
-    return EXIT.USAGE;
-  }
-  const options = readLoadOptions('check-config', parsed.values, io);
-  if (typeof options === 'string') {
-    io.err(options);
-    return EXIT.USAGE;
-  }
-  const loaded = loadPolicies(parsed.positionals, { ...options, emptyIsError: true, badRowsAreErrors: true });
+  const { values, positionals } = readArguments('check-config', args, LOAD_OPTIONS);
+  if (positionals.length === 0)
+    throw usageError('check-config', 'specify at least one policy file or directory');
+  const options = readLoadOptions('check-config', values, io);
+  const loaded = loadPolicies(positionals, { ...options, emptyIsError: true, badRowsAreErrors: true });
   const { errors, warnings, files } = loaded;
   for (const warning of warnings) io.err(`warning: ${formatProblem(warning)}\n`);
   for (const error of errors) io.err(`${formatProblem(error)}\n`);

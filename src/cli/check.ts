@@ -4,11 +4,10 @@ import { type ClientCodec, CODE, type RateLimitResponse } from '../codec/message
 import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import { failureAdvice } from './call/advice.js';
 import { openClient } from './call/channel.js';
-import { type CheckOptions, parseCheckArguments } from './check-options.js';
+import { type CheckOptions, readCheckOptions } from './check-options.js';
 import { type CheckResult, checkJson, checkTable } from './check-report.js';
 import { whyUnmatchedIn } from './check-unmatched.js';
-import { CHECK_HELP } from './help.js';
-import { EXIT, type Io, PROGRESS_MS } from './io.js';
+import { CommandError, EXIT, type Io, PROGRESS_MS } from './io.js';
 import { domainNames, readServerPolicies, type ServerPolicies } from './server-policies.js';
 import { severalDomains } from './value-text.js';
 
@@ -18,42 +17,11 @@ export interface CheckIo extends Pick<Io, 'out' | 'err' | 'environment'> {
   readonly colour: boolean;
 }
 
-/** Runs `weir check` with the arguments after the command's name. Resolves with the exit code. */
+/** Runs `weir check`. Resolves with exit code 0 if every call got an answer, else with 1. */
 export async function checkCommand(args: readonly string[], io: CheckIo): Promise<number> {
-  const parsed = parseCheckArguments(args, io.environment);
-  switch (parsed.kind) {
-    case 'help':
-      io.out(CHECK_HELP);
-      return EXIT.OK;
-    case 'usage':
-      io.err(`weir check: ${parsed.message}\nTry weir check --help.\n`);
-      return EXIT.USAGE;
-    case 'failed':
-      for (const message of parsed.messages) io.err(`weir check: ${message}\n`);
-      return EXIT.FAILED;
-    case 'run':
-      return runCheck(parsed.options, io);
-  }
-}
-
-/**
- * Makes the calls and prints the result. Resolves with exit code 0 if every call got an answer, with 2 if the domain is
- * unclear, else with 1.
- */
-async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
-  const chosen = await chooseDomain(options);
-  if (typeof chosen === 'string') {
-    io.err(`weir check: ${chosen}\n`);
-    return EXIT.USAGE;
-  }
-  let client: Client;
-  try {
-    client = openClient(options.target, { 'grpc.max_receive_message_length': -1 });
-  } catch (error) {
-    io.err(`weir check: ${(error as Error).message}\n`);
-    return EXIT.FAILED;
-  }
-  const { domain, policies, note } = chosen;
+  const options = readCheckOptions(args, io.environment);
+  const { domain, policies, note } = await chooseDomain(options);
+  const client = openClient(options.target, { 'grpc.max_receive_message_length': -1 });
   const tally = new Tally(options.count, options.hits ?? 1);
   const progress = setInterval(() => {
     io.err(`weir check: ${tally.finished} of ${options.count} calls done\n`);
@@ -76,8 +44,7 @@ async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
     timeoutMs: options.timeoutMs,
     whenLate: 'check the server, or raise --timeout',
   });
-  io.err(`weir check: ${tally.failures} of ${options.count} calls failed: ${why}\n`);
-  return EXIT.FAILED;
+  throw new CommandError(EXIT.FAILED, `${tally.failures} of ${options.count} calls failed: ${why}`);
 }
 
 /** The domain of the requests. */
@@ -92,11 +59,8 @@ interface ChosenDomain {
 /** Domain of the bundled policy. */
 const BUNDLED_DOMAIN = 'open-api';
 
-/**
- * Returns the domain in `--domain`, or the only domain of the server. Returns an error message if the server has
- * several domains.
- */
-async function chooseDomain(options: CheckOptions): Promise<ChosenDomain | string> {
+/** Returns the domain in `--domain`, or the only domain of the server. Throws if the server has several domains. */
+async function chooseDomain(options: CheckOptions): Promise<ChosenDomain> {
   if (options.domain !== undefined) return { domain: options.domain };
   const policies = await readServerPolicies(options);
   const names = domainNames(policies);
@@ -108,7 +72,7 @@ async function chooseDomain(options: CheckOptions): Promise<ChosenDomain | strin
   }
   const [only = BUNDLED_DOMAIN, ...others] = names;
   if (others.length === 0) return { domain: only, policies };
-  return severalDomains('server', names);
+  throw severalDomains('server', names);
 }
 
 /** Counts answers and errors. */

@@ -5,23 +5,18 @@ import { type LoadOptions, loadPolicies } from '../config/files/load-policies.js
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { readArguments } from './arguments.js';
-import { EXIT, type Io } from './io.js';
+import { EXIT, type Io, usageError } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 
 const OPTIONS = { json: { type: 'boolean' }, ...LOAD_OPTIONS } as const;
 
 /** Runs `weir diff`. Resolves with exit code 0 if no change tightens, and 3 if one does. */
 export async function runDiff(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('diff', args, OPTIONS);
-  if (typeof parsed === 'string') return usage(parsed, io);
-  const { values, positionals } = parsed;
+  const { values, positionals } = readArguments('diff', args, OPTIONS);
   const [before, after, ...more] = positionals;
-  if (before === undefined || after === undefined || more.length > 0) {
-    const message = 'specify two policy files or directories, the old one and the new one';
-    return usage(`weir diff: ${message}; see weir diff --help\n`, io);
-  }
+  if (before === undefined || after === undefined || more.length > 0)
+    throw usageError('diff', 'specify two policy files or directories, the old one and the new one');
   const options = readLoadOptions('diff', values, io);
-  if (typeof options === 'string') return usage(options, io);
   const old = loadPolicy(before, options, io);
   const now = loadPolicy(after, options, io);
   if (old === undefined || now === undefined) return EXIT.FAILED;
@@ -33,11 +28,6 @@ export async function runDiff(args: readonly string[], io: Io): Promise<number> 
       : renderDiff(changes),
   );
   return tightens ? EXIT.TIGHTENS : EXIT.OK;
-}
-
-function usage(text: string, io: Io): number {
-  io.err(text);
-  return EXIT.USAGE;
 }
 
 /** Loads a policy. If it is invalid, prints every error to standard error and returns undefined. */

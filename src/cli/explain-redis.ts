@@ -7,7 +7,7 @@ import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
 import { RedisLookup } from '../storage/redis/redis-lookup.js';
 import { isPerSecond } from '../storage/sharded/sharded-store.js';
 import { bucketPlaceOf } from './bucket-place.js';
-import { type Io, PROGRESS_MS } from './io.js';
+import { CommandError, EXIT, type Io, PROGRESS_MS } from './io.js';
 
 /** Locations of buckets in Redis, and a message for each lookup that failed. */
 export interface FoundPlaces {
@@ -15,22 +15,16 @@ export interface FoundPlaces {
   readonly sentences: readonly string[];
 }
 
-/**
- * Reads the settings of a server with this environment. Returns error messages if they are invalid, or if the server
- * does not keep its buckets in Redis.
- */
-export function redisSettings(
-  environment: Io['environment'],
-): Settings | { readonly sentences: readonly string[] } {
+/** Reads the settings of a server with this environment, which must keep its buckets in Redis. */
+export function redisSettings(environment: Io['environment']): Settings {
   const read = readSettings(environment);
-  if (!read.ok) return { sentences: read.errors };
+  if (!read.ok) throw new CommandError(EXIT.FAILED, ...read.errors);
   if (read.settings.redisUrl !== '') return read.settings;
-  return {
-    sentences: [
-      'REDIS_URL is not set, so a server with these variables keeps its buckets in memory; set ' +
-        'REDIS_URL to the same value as on the server, or remove --redis',
-    ],
-  };
+  throw new CommandError(
+    EXIT.FAILED,
+    'REDIS_URL is not set, so a server with these variables keeps its buckets in memory; set REDIS_URL to the same ' +
+      'value as on the server, or remove --redis',
+  );
 }
 
 /**

@@ -6,7 +6,7 @@ import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { readArguments, readEntries } from './arguments.js';
 import { bucketPlaceOf } from './bucket-place.js';
-import { EXIT, type Io } from './io.js';
+import { CommandError, EXIT, type Io, usageError } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 import { severalDomains } from './value-text.js';
 
@@ -17,63 +17,40 @@ const OPTIONS = {
   ...LOAD_OPTIONS,
 } as const;
 
-/**
- * Returns the domain in `--domain`, or the only domain of the policy. Returns an error message if the policy has
- * several domains or none.
- */
-function chooseDomain(policies: PolicySet, asked: string | undefined): { domain: string } | string {
-  if (asked !== undefined) return { domain: asked };
+/** Returns the domain in `--domain`, or the only domain of the policy. Throws if it has several domains or none. */
+function chooseDomain(policies: PolicySet, asked: string | undefined): string {
+  if (asked !== undefined) return asked;
   const domains = [...policies.domains.keys()];
   const [only] = domains;
-  if (only === undefined) {
-    return 'weir explain: the policy has no domain; specify a policy with at least one domain\n';
-  }
-  return domains.length === 1 ? { domain: only } : `weir explain: ${severalDomains('policy', domains)}\n`;
+  if (only === undefined)
+    throw new CommandError(EXIT.USAGE, 'the policy has no domain; specify a policy with at least one domain');
+  if (domains.length > 1) throw severalDomains('policy', domains);
+  return only;
 }
 
 /** Runs `weir explain`. Resolves with exit code 0 if a rule matches and, with `--redis`, every lookup succeeded. */
 export async function runExplain(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('explain', args, OPTIONS);
-  if (typeof parsed === 'string') {
-    io.err(parsed);
-    return EXIT.USAGE;
-  }
-  const [path, ...words] = parsed.positionals;
-  const entries = readEntries('explain', words);
-  if (path === undefined || typeof entries === 'string' || entries.length === 0) {
-    const missing =
-      'weir explain: specify a policy file and at least one key=value; see weir explain --help\n';
-    io.err(typeof entries === 'string' ? entries : missing);
-    return EXIT.USAGE;
-  }
-  const options = readLoadOptions('explain', parsed.values, io);
-  if (typeof options === 'string') {
-    io.err(options);
-    return EXIT.USAGE;
-  }
+  const { values, positionals } = readArguments('explain', args, OPTIONS);
+  const [path, ...words] = positionals;
+  const entries = readEntries('explain', 'the policy path', words, 2);
+  if (path === undefined || entries.length === 0)
+    throw usageError('explain', 'specify a policy file and at least one key=value');
+  const options = readLoadOptions('explain', values, io);
   const { policySet, errors } = loadPolicies([path], options);
   if (errors.length > 0) {
     io.err(errors.map((error) => `${formatProblem(error)}\n`).join(''));
     return EXIT.FAILED;
   }
-  const chosen = chooseDomain(policySet, parsed.values.domain);
-  if (typeof chosen === 'string') {
-    io.err(chosen);
-    return EXIT.USAGE;
-  }
+  const domain = chooseDomain(policySet, values.domain);
   // The Redis client is loaded only for `--redis`, because loading it takes time.
-  const redis = parsed.values.redis === true ? await import('./explain-redis.js') : undefined;
+  const redis = values.redis === true ? await import('./explain-redis.js') : undefined;
   const settings = redis?.redisSettings(io.environment);
-  if (settings !== undefined && 'sentences' in settings) {
-    io.err(settings.sentences.map((sentence) => `weir explain: ${sentence}\n`).join(''));
-    return EXIT.FAILED;
-  }
   const wallMicros = Date.now() * 1000;
-  const explanation = explain(policySet, chosen.domain, entries, options.holdEntry);
+  const explanation = explain(policySet, domain, entries, options.holdEntry);
   const found = settings && (await redis?.findPlaces(explanation.rules, settings, io));
   const place = (rule: ExplainedRule) => (found === undefined ? bucketPlaceOf(rule) : found.places.get(rule));
   io.out(
-    parsed.values.json === true
+    values.json === true
       ? `${JSON.stringify(explanationJson(explanation, wallMicros, place), null, 2)}\n`
       : renderExplanation(explanation, wallMicros, place),
   );

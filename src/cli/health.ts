@@ -11,7 +11,7 @@ import { failureAdvice } from './call/advice.js';
 import { openClient } from './call/channel.js';
 import { limitTime } from './call/debug-call.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
-import { EXIT, type Io } from './io.js';
+import { CommandError, EXIT, type Io, usageError } from './io.js';
 
 const TIMEOUT_MS = 2000;
 const CALL_OPTIONS = {
@@ -22,35 +22,14 @@ const CALL_OPTIONS = {
 
 /** Runs `weir health`. Resolves with exit code 0 if the server reports SERVING. */
 export async function runHealth(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('health', args, TARGET_OPTIONS);
-  if (typeof parsed === 'string' || parsed.positionals.length > 0) {
-    io.err(
-      typeof parsed === 'string'
-        ? parsed
-        : 'weir health: this command accepts options, but no other arguments; see weir health --help\n',
-    );
-    return EXIT.USAGE;
-  }
-  const found = readTarget(parsed.values, io.environment);
-  if (found.kind === 'usage') {
-    io.err(`weir health: ${found.message}\n`);
-    return EXIT.USAGE;
-  }
-  if (found.kind === 'failed') {
-    for (const message of found.messages) io.err(`weir health: ${message}\n`);
-    return EXIT.FAILED;
-  }
-  const { target } = found;
+  const { values, positionals } = readArguments('health', args, TARGET_OPTIONS);
+  if (positionals.length > 0)
+    throw usageError('health', 'this command accepts options, but no other arguments');
+  const target = readTarget('health', values, io.environment);
   const { addressWithoutCertificate: httpAddress } = target;
   // The server requires a client certificate, which a probe does not have, so the command calls the HTTP port instead.
   if (httpAddress !== undefined) return report(io, await checkHttp(httpAddress));
-  let client: Client;
-  try {
-    client = openClient(target);
-  } catch (error) {
-    io.err(`weir health: ${(error as Error).message}\n`);
-    return EXIT.FAILED;
-  }
+  const client = openClient(target);
   try {
     return report(io, await checkGrpc(client, target));
   } finally {
@@ -87,8 +66,7 @@ function report(io: Io, problem: string | undefined): number {
     io.out('SERVING\n');
     return EXIT.OK;
   }
-  io.err(`weir health: ${problem}\n`);
-  return EXIT.FAILED;
+  throw new CommandError(EXIT.FAILED, problem);
 }
 
 /** Requests `/healthcheck` from the HTTP port, with the same results as {@link checkGrpc}. */

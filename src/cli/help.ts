@@ -2,6 +2,7 @@ import { inertByReason } from '../server/settings/inert-settings.js';
 import { defaultOf, SETTINGS } from '../server/settings/settings-table.js';
 import { DEBUG_OPTIONS_HELP } from './call/debug-options.js';
 import { LOAD_OPTIONS_HELP } from './load-options.js';
+import { wrapped } from './table.js';
 
 /** A command in the list of `weir --help`. */
 export interface CommandHelp {
@@ -82,18 +83,9 @@ Exit codes:
 
 /** Wraps a paragraph into indented lines of at most `width` characters, without the indent. */
 function wrap(paragraph: string, width: number, indent: string): string {
-  let line = '';
-  const lines: string[] = [];
-  for (const word of paragraph.split(' ')) {
-    if (line.length + word.length + 1 > width && line !== '') {
-      lines.push(line);
-      line = word;
-    } else {
-      line = line === '' ? word : `${line} ${word}`;
-    }
-  }
-  lines.push(line);
-  return lines.map((one) => `${indent}${one}\n`).join('');
+  return wrapped(paragraph, width)
+    .map((line) => `${indent}${line}\n`)
+    .join('');
 }
 
 /** Returns the ignored variables of envoyproxy/ratelimit, grouped by the reason why weir ignores them. */

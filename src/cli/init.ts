@@ -4,7 +4,7 @@ import { readAsset } from '../assets.js';
 import { shellWord } from '../config/show/shell-text.js';
 import { printableLine } from '../printable.js';
 import { readArguments } from './arguments.js';
-import { EXIT, type Io } from './io.js';
+import { CommandError, EXIT, type Io, usageError } from './io.js';
 
 /** Folder of the templates, which are copied to the user's folder. */
 const TEMPLATES = 'deploy/init';
@@ -57,29 +57,23 @@ const KINDS = {
 export async function runInit(args: readonly string[], io: Io): Promise<number> {
   const flag = { type: 'boolean' } as const;
   const parsed = readArguments('init', args, { concurrency: flag, llm: flag });
-  if (typeof parsed === 'string' || parsed.positionals.length > 1) {
-    io.err(
-      typeof parsed === 'string' ? parsed : 'weir init: specify only one folder; see weir init --help\n',
-    );
-    return EXIT.USAGE;
-  }
+  if (parsed.positionals.length > 1) throw usageError('init', 'specify only one folder');
   const { concurrency = false, llm = false } = parsed.values;
-  if (concurrency && llm) {
-    io.err('weir init: --concurrency and --llm exclude each other; use a separate folder for each\n');
-    return EXIT.USAGE;
-  }
+  if (concurrency && llm)
+    throw new CommandError(
+      EXIT.USAGE,
+      '--concurrency and --llm exclude each other; use a separate folder for each',
+    );
   const folder = parsed.positionals[0] ?? '.';
-  if (folder === '') {
-    io.err('weir init: the folder name is empty; specify a folder, or omit it to use the current folder\n');
-    return EXIT.USAGE;
-  }
+  if (folder === '')
+    throw new CommandError(
+      EXIT.USAGE,
+      'the folder name is empty; specify a folder, or omit it to use the current folder',
+    );
   const kind = concurrency ? KINDS.concurrency : llm ? KINDS.llm : EXAMPLES;
   const files = filesOf(kind);
   const refused = writeFiles(folder, files);
-  if (refused !== undefined) {
-    io.err(`weir init: ${printableLine(refused)}\n`);
-    return EXIT.FAILED;
-  }
+  if (refused !== undefined) throw new CommandError(EXIT.FAILED, printableLine(refused));
   io.out(`${writtenText(folder, files)}\n${nextSteps(folder, kind)}`);
   return EXIT.OK;
 }

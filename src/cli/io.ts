@@ -30,3 +30,35 @@ export const EXIT = {
   /** `weir diff`: a request that the old policy allows could now be denied. */
   TIGHTENS: 3,
 } as const;
+
+/** Ends a command with an exit code. Each line is a sentence for the user, without a full stop. */
+export class CommandError extends Error {
+  readonly code: number;
+  readonly lines: readonly string[];
+
+  constructor(code: number, ...lines: readonly string[]) {
+    super(lines.join('; '));
+    this.code = code;
+    this.lines = lines;
+  }
+}
+
+/** Returns the error of an invalid command line. */
+export function usageError(command: string, sentence: string): CommandError {
+  return new CommandError(EXIT.USAGE, `${sentence}; see weir ${command} --help`);
+}
+
+/** Runs a command. If it throws a {@link CommandError}, prints the lines after `name`, and returns the exit code. */
+export async function reportErrors(
+  name: string,
+  io: Pick<Io, 'err'>,
+  command: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await command();
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    for (const line of error.lines) io.err(`${name}: ${line}\n`);
+    return error.code;
+  }
+}

@@ -1,6 +1,6 @@
 import type { LoadOptions } from '../config/files/load-policies.js';
 import { ALGORITHMS } from '../policy/policy.js';
-import { type Io, PROGRESS_MS } from './io.js';
+import { type Io, PROGRESS_MS, usageError } from './io.js';
 
 /** Options of the commands that load policies in the same way as a server. */
 export const LOAD_OPTIONS = {
@@ -17,12 +17,12 @@ export const LOAD_OPTIONS_HELP = `  --merge-domains  merge files that have the s
                    key of the entry that ends holds, like HOLD_ENTRY
 `;
 
-/** Converts the values of {@link LOAD_OPTIONS}. Returns an error message if they are invalid. */
+/** Converts the values of {@link LOAD_OPTIONS}. */
 export function readLoadOptions(
   command: string,
   values: { readonly [Name in keyof typeof LOAD_OPTIONS]?: string | boolean | undefined },
   io: Pick<Io, 'err'>,
-): LoadOptions | string {
+): LoadOptions {
   const onFile = fileProgress(command, io);
   const holdEntry = values['hold-entry'];
   const common = {
@@ -34,9 +34,8 @@ export function readLoadOptions(
   const asked = values['default-algorithm'];
   if (asked === undefined) return common;
   const defaultAlgorithm = ALGORITHMS.find((algorithm) => algorithm === asked);
-  if (defaultAlgorithm === undefined) {
-    return `weir ${command}: --default-algorithm must be one of ${ALGORITHMS.join(', ')}; see weir ${command} --help\n`;
-  }
+  if (defaultAlgorithm === undefined)
+    throw usageError(command, `--default-algorithm must be one of ${ALGORITHMS.join(', ')}`);
   return { ...common, defaultAlgorithm };
 }
 

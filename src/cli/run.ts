@@ -16,7 +16,7 @@ import {
   serveHelp,
   TOP_HELP,
 } from './help.js';
-import { EXIT, type Io } from './io.js';
+import { EXIT, type Io, reportErrors } from './io.js';
 import {
   RATELIMIT_CLIENT_HELP,
   RATELIMIT_CONFIG_CHECK_HELP,
@@ -149,5 +149,5 @@ export async function run(args: readonly string[], process: Io): Promise<number>
     io.out(command.help());
     return EXIT.OK;
   }
-  return command.run(rest, io, process);
+  return reportErrors(`weir ${name}`, io, () => command.run(rest, io, process));
 }

@@ -6,7 +6,7 @@ import { readSettings } from '../server/settings/read-settings.js';
 import { VARIABLES } from '../server/settings/settings-table.js';
 import { StartError, StartStopped } from '../server/start-error.js';
 import { readArguments } from './arguments.js';
-import { EXIT, type Io } from './io.js';
+import { CommandError, EXIT, type Io } from './io.js';
 
 /**
  * Runs `weir serve`. Resolves after the server has drained on SIGTERM or SIGINT, or if it could not start. `notes` are
@@ -25,17 +25,14 @@ export async function runServe(
   const options = Object.fromEntries(
     VARIABLES.map(({ flag }) => [flag.slice(2), { type: 'string' as const }]),
   );
-  const parsed = readArguments('serve', args, options);
-  if (typeof parsed === 'string' || parsed.positionals.length > 0) {
-    io.err(
-      typeof parsed === 'string'
-        ? parsed
-        : `weir serve: unexpected argument ${JSON.stringify(parsed.positionals[0])}; to specify a policy, ` +
-            'use --config-path <path> (see weir serve --help)\n',
+  const { values, positionals } = readArguments('serve', args, options);
+  if (positionals.length > 0)
+    throw new CommandError(
+      EXIT.USAGE,
+      `unexpected argument ${JSON.stringify(positionals[0])}; to specify a policy, use --config-path <path> (see ` +
+        'weir serve --help)',
     );
-    return EXIT.USAGE;
-  }
-  const flags = Object.fromEntries(VARIABLES.map(({ name, flag }) => [name, parsed.values[flag.slice(2)]]));
+  const flags = Object.fromEntries(VARIABLES.map(({ name, flag }) => [name, values[flag.slice(2)]]));
   const read = readSettings(io.environment, flags);
   if (!read.ok) {
     io.err(read.errors.map((error) => `weir: ${error}\n`).join(''));

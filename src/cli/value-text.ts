@@ -1,5 +1,6 @@
 import { shellText } from '../config/show/shell-text.js';
 import { firstNames } from '../quantity.js';
+import { CommandError, EXIT } from './io.js';
 
 /** Placeholder for a secret, written by policy/redact.ts. */
 const REDACTED = /^\[redacted sha256:[\da-f]{8}\]$/;
@@ -15,7 +16,10 @@ export function entriesText(entries: readonly { readonly key: string; readonly v
 const MAX_NAMED = 10;
 
 /** Returns the error of a command without `--domain` if the server or the policy has several domains. */
-export function severalDomains(owner: 'server' | 'policy', names: readonly string[]): string {
+export function severalDomains(owner: 'server' | 'policy', names: readonly string[]): CommandError {
   const named = firstNames(names, MAX_NAMED, shellText);
-  return `the ${owner} has several domains; specify one with --domain: ${named}`;
+  return new CommandError(
+    EXIT.USAGE,
+    `the ${owner} has several domains; specify one with --domain: ${named}`,
+  );
 }

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { checkCommand } from '../../src/cli/check.js';
+import { type Io, reportErrors } from '../../src/cli/io.js';
 import { CODE, type RateLimitResponse } from '../../src/codec/messages.js';
 import { dumpJson } from '../../src/config/show/dump.js';
 import { GrpcError, STATUS } from '../../src/grpc/grpc-server.js';
@@ -27,6 +28,22 @@ const ok: RateLimitResponse = {
   dynamicMetadata: undefined,
 };
 
+/** A process without variables and without a terminal, whose output nobody reads. */
+const QUIET: Io = {
+  environment: {},
+  out: () => {},
+  err: () => {},
+  terminal: false,
+  isRead: () => true,
+  entry: '',
+  worker: false,
+  onSignal: () => {},
+};
+
+function run(args: readonly string[], io: Io): Promise<number> {
+  return reportErrors('weir check', io, () => checkCommand(args, { ...io, colour: false }));
+}
+
 describe('weir check', () => {
   let server: RlsServer | undefined;
   let http: Server | undefined;
@@ -43,15 +60,14 @@ describe('weir check', () => {
   const check = async (...args: string[]) => {
     let out = '';
     let err = '';
-    const code = await checkCommand(args, {
+    const code = await run(args, {
+      ...QUIET,
       out: (text) => {
         out += text;
       },
       err: (text) => {
         err += text;
       },
-      colour: false,
-      environment: {},
     });
     return { code, out, err };
   };
@@ -316,14 +332,12 @@ descriptors:
       return ok;
     });
     let err = '';
-    const code = await checkCommand(['--address', address, '--domain', 'd', '--timeout', '1m', 'a=b'], {
-      out: () => {},
+    const code = await run(['--address', address, '--domain', 'd', '--timeout', '1m', 'a=b'], {
+      ...QUIET,
       err: (text) => {
         err += text;
         release();
       },
-      colour: false,
-      environment: {},
     });
     expect({ code, err }).toEqual({ code: 0, err: 'weir check: 0 of 1 calls done\n' });
   });

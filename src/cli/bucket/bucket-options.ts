@@ -1,8 +1,16 @@
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from '../../admin/buckets/messages.js';
 import { readStandardInput } from '../../regular-file.js';
 import { MAX_NAMED_FILE_BYTES, readNamedFile } from '../../server/named-file.js';
-import { type ArgumentEntry, goMilliseconds, readArguments, readEntry } from '../arguments.js';
+import {
+  type ArgumentEntry,
+  goMilliseconds,
+  type ParsedArguments,
+  readArguments,
+  readEntries,
+  readEntry,
+} from '../arguments.js';
 import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
+import { CommandError, EXIT } from '../io.js';
 
 /** Options of `weir bucket`. */
 export interface BucketOptions {
@@ -40,23 +48,21 @@ const ACTION_OPTIONS: Readonly<Record<BucketAction, readonly Option[]>> = {
 const COMMON_OPTIONS: readonly string[] = [...Object.keys(DEBUG_OPTIONS), 'domain', 'entries', 'json'];
 
 const DEFAULT_WATCH = '2s';
-const MAX_WATCH_MS = 3_600_000;
-const SEE_HELP = '; see weir bucket --help';
+const MAX_WATCH = '1h';
+/** Ends the message of an invalid command line. */
+export const SEE_HELP = '; see weir bucket --help';
 
 /** Returns whether `text` is an action of `/buckets`. */
 export function isBucketAction(text: string): text is BucketAction {
   return (BUCKET_ACTIONS as readonly string[]).includes(text);
 }
 
-/**
- * Parses the arguments after the action. Returns an error message if they are invalid. No message contains the value of
- * an entry, because it may be a secret.
- */
-export function readBucketOptions(action: BucketAction, args: readonly string[]): BucketOptions | string {
-  const parsed = readArguments('bucket', withDefaultWatch(args), OPTIONS);
-  if (typeof parsed === 'string') return parsed;
-  const read = readParsed(action, parsed.values, parsed.positionals);
-  return typeof read === 'string' ? `weir bucket ${action}: ${read}\n` : read;
+/** The parsed arguments after the action. */
+export type BucketArguments = ParsedArguments<typeof OPTIONS>;
+
+/** Parses the arguments after the action. */
+export function readBucketArguments(args: readonly string[]): BucketArguments {
+  return readArguments('bucket', withDefaultWatch(args), OPTIONS);
 }
 
 /** Adds the default interval to a `--watch` without a value, which `parseArgs` would reject. */
@@ -66,24 +72,27 @@ function withDefaultWatch(args: readonly string[]): readonly string[] {
   return args.map((arg, at) => (arg === '--watch' && isOption(at) ? `--watch=${DEFAULT_WATCH}` : arg));
 }
 
-type Values = { readonly [K in Option]?: (typeof OPTIONS)[K]['type'] extends 'boolean' ? boolean : string };
+type Values = BucketArguments['values'];
 
-function readParsed(action: BucketAction, values: Values, words: readonly string[]): BucketOptions | string {
+function invalid(sentence: string): CommandError {
+  return new CommandError(EXIT.USAGE, sentence);
+}
+
+/** Checks the arguments of an action. No message contains the value of an entry, because it may be a secret. */
+export function readBucketOptions(
+  action: BucketAction,
+  { values, positionals: words }: BucketArguments,
+): BucketOptions {
   const unsupported = Object.keys(values).find(
     (name) => !COMMON_OPTIONS.includes(name) && !ACTION_OPTIONS[action].includes(name as Option),
   );
-  if (unsupported !== undefined) return unsupportedOptionMessage(action, unsupported);
-  const named = readWords(values.domain, words);
-  if (typeof named === 'string') return named;
-  const { domain } = named;
-  const more = values.entries === undefined ? [] : entriesOfFile(values.entries);
-  if (typeof more === 'string') return more;
-  const entries = [...more, ...named.entries];
+  if (unsupported !== undefined) throw invalid(unsupportedOptionMessage(action, unsupported));
+  const { domain, entries: named } = readWords(values.domain, words);
+  const entries = [...(values.entries === undefined ? [] : entriesOfFile(values.entries)), ...named];
   const wrong = combinationError(action, values, entries.length);
-  if (wrong !== undefined) return wrong + SEE_HELP;
+  if (wrong !== undefined) throw invalid(wrong + SEE_HELP);
   const watchMs =
-    values.watch === undefined ? undefined : goMilliseconds('--watch', values.watch, MAX_WATCH_MS);
-  if (typeof watchMs === 'string') return watchMs;
+    values.watch === undefined ? undefined : goMilliseconds('bucket', '--watch', values.watch, MAX_WATCH);
   const { limit, rule, hold, all } = values;
   const question: BucketQuestion = {
     action,
@@ -110,51 +119,35 @@ function unsupportedOptionMessage(action: BucketAction, name: string): string {
   return `--${name} has no effect on ${action}; use it with weir bucket ${takers.join(', ')}${SEE_HELP}`;
 }
 
-/** Reads the optional domain and the entries. Returns an error message if an argument is invalid. */
+/** Reads the optional domain and the entries. */
 function readWords(
   option: string | undefined,
   words: readonly string[],
-): (Pick<BucketQuestion, 'domain'> & { readonly entries: readonly ArgumentEntry[] }) | string {
+): Pick<BucketQuestion, 'domain' | 'entries'> {
   const [first, ...others] = words;
   const isDomain = first !== undefined && !first.includes('=') && first !== '+';
-  if (isDomain && option !== undefined) {
-    return `the domain is specified twice, as an argument and with --domain; remove one of them${SEE_HELP}`;
-  }
-  const rest = isDomain ? others : words;
-  const entries: ArgumentEntry[] = [];
-  for (const word of rest) {
-    const entry = readEntry(word);
-    const place = words.indexOf(word) + 1;
-    if (word === '+') {
-      return (
-        '"+" begins another descriptor, but weir bucket accepts only one; run the command once for each ' +
-        `descriptor${SEE_HELP}`
-      );
-    }
-    // The message gives the position, because the text may be a mistyped secret.
-    if (entry === undefined) {
-      const order = 'write the domain first, and then entries such as user=ann';
-      return `argument ${place} is not of the form key=value; ${order}`;
-    }
-    entries.push(entry);
-  }
+  if (isDomain && option !== undefined)
+    throw invalid(
+      `the domain is specified twice, as an argument and with --domain; remove one of them${SEE_HELP}`,
+    );
+  const entries = readEntries('bucket', 'the domain', isDomain ? others : words, isDomain ? 2 : 1);
   const domain = isDomain ? first : option;
   return { ...(domain !== undefined && { domain }), entries };
 }
 
-/** Reads a file with one entry on each line. Returns an error message, which quotes no line, if a line is invalid. */
-function entriesOfFile(path: string): readonly ArgumentEntry[] | string {
+/** Reads a file with one entry on each line. Its error quotes no line. */
+function entriesOfFile(path: string): readonly ArgumentEntry[] {
   let text: string;
   try {
     text = entriesText(path);
   } catch (error) {
-    return (error as Error).message;
+    throw invalid((error as Error).message);
   }
   const entries: ArgumentEntry[] = [];
   for (const [at, line] of text.split(/\r?\n/).entries()) {
     if (line === '') continue;
     const entry = readEntry(line);
-    if (entry === undefined) return `line ${at + 1} in --entries is not of the form key=value`;
+    if (entry === undefined) throw invalid(`line ${at + 1} in --entries is not of the form key=value`);
     entries.push(entry);
   }
   return entries;

@@ -1,43 +1,51 @@
 import { newAdminToken, tokenNameFault } from '../../admin/admin-tokens.js';
-import { BUCKET_ACTIONS, type BucketAnswer, changesSomething } from '../../admin/buckets/messages.js';
+import {
+  BUCKET_ACTIONS,
+  type BucketAction,
+  type BucketAnswer,
+  changesSomething,
+} from '../../admin/buckets/messages.js';
 import { nearest } from '../../nearest-name.js';
 import { printableJson } from '../../printable.js';
 import { REMOVED_COMMANDS } from '../../runtime/removed-names.js';
-import { readArguments } from '../arguments.js';
+import { type ParsedArguments, readArguments } from '../arguments.js';
 import { callDebugPort, type DebugResult } from '../call/debug-call.js';
-import { debugName, readDebugCall } from '../call/debug-server.js';
-import { EXIT, type Io } from '../io.js';
+import { type DebugServer, debugName, readDebugCall } from '../call/debug-server.js';
+import { CommandError, EXIT, type Io, reportErrors, usageError } from '../io.js';
 import { timeOfDay, watch } from '../watch.js';
-import { isBucketAction, readBucketOptions } from './bucket-options.js';
+import {
+  type BucketArguments,
+  isBucketAction,
+  readBucketArguments,
+  readBucketOptions,
+  SEE_HELP,
+} from './bucket-options.js';
 import { bucketLines } from './bucket-report.js';
 
 /** Action that calls no server. */
 const NEW_TOKEN = 'new-token';
+const NEW_TOKEN_OPTIONS = { json: { type: 'boolean' } } as const;
 const ACTIONS: readonly string[] = [...BUCKET_ACTIONS, NEW_TOKEN];
 
 /** Runs `weir bucket`. Resolves with exit code 0 if the action succeeded and, for `show`, if a limit could apply. */
 export async function runBucket(args: readonly string[], io: Io): Promise<number> {
   const [action = '', ...rest] = args;
-  if (action === NEW_TOKEN) return runNewToken(rest, io);
-  if (!isBucketAction(action)) {
-    io.err(unknownActionMessage(action));
-    return EXIT.USAGE;
+  if (action === NEW_TOKEN) {
+    const parsed = readArguments('bucket', rest, NEW_TOKEN_OPTIONS);
+    return reportErrors(`weir bucket ${action}`, io, async () => printNewToken(parsed, io));
   }
-  const options = readBucketOptions(action, rest);
-  if (typeof options === 'string') {
-    io.err(options);
-    return EXIT.USAGE;
-  }
-  const fail = (messages: readonly string[]): void => {
-    for (const message of messages) io.err(`weir bucket ${action}: ${message}\n`);
-  };
-  const call = readDebugCall(`weir bucket ${action}`, options.target, io);
-  if (typeof call === 'number') return call;
-  const [server] = call.servers;
-  if (server === undefined) return EXIT.FAILED;
+  if (!isBucketAction(action)) throw new CommandError(EXIT.USAGE, unknownActionMessage(action));
+  const parsed = readBucketArguments(rest);
+  return reportErrors(`weir bucket ${action}`, io, () => runAction(action, parsed, io));
+}
+
+async function runAction(action: BucketAction, parsed: BucketArguments, io: Io): Promise<number> {
+  const options = readBucketOptions(action, parsed);
+  const { servers, access } = readDebugCall(`bucket ${action}`, options.target, io);
+  const server = servers[0] as DebugServer;
   const name = debugName(server);
   const ask = (): Promise<DebugResult<BucketAnswer>> =>
-    callDebugPort(server, call.access, {
+    callDebugPort(server, access, {
       path: '/buckets',
       body: options.question,
       changes: changesSomething(options.question),
@@ -51,13 +59,10 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
       },
     });
   const first = await ask();
-  if (!first.ok) {
-    fail([first.sentence]);
-    return EXIT.FAILED;
-  }
+  if (!first.ok) throw new CommandError(EXIT.FAILED, first.sentence);
   if (options.watchMs !== undefined) {
     return watch<DebugResult<BucketAnswer>>(first, options.watchMs, io, ask, (result) => {
-      if (!result.ok) fail([result.sentence]);
+      if (!result.ok) io.err(`weir bucket ${action}: ${result.sentence}\n`);
       else if (options.json) io.out(`${printableJson(result.answer)}\n`);
       else io.out(`${timeOfDay()}\n${bucketLines(result.answer, name).join('\n')}\n\n`);
     });
@@ -68,18 +73,17 @@ export async function runBucket(args: readonly string[], io: Io): Promise<number
 }
 
 function unknownActionMessage(action: string): string {
-  if (action === '') return `weir bucket: specify an action: ${ACTIONS.join(', ')}; see weir bucket --help\n`;
+  if (action === '') return `specify an action: ${ACTIONS.join(', ')}${SEE_HELP}`;
   const meant = nearest(action, ACTIONS);
   const removed = meant === undefined ? nearest(`bucket ${action}`, REMOVED_COMMANDS.keys(), 1) : undefined;
-  if (removed !== undefined) {
-    return `weir bucket: unknown action ${JSON.stringify(action)}; ${REMOVED_COMMANDS.get(removed)}\n`;
-  }
+  const unknown = `unknown action ${JSON.stringify(action)}`;
+  if (removed !== undefined) return `${unknown}; ${REMOVED_COMMANDS.get(removed)}`;
   const hint =
     meant === undefined
       ? `; the actions are ${ACTIONS.join(', ')}. To block or exempt a customer, set blocked or unlimited in the ` +
         'table of plans'
       : ` (did you mean ${meant}?)`;
-  return `weir bucket: unknown action ${JSON.stringify(action)}${hint}; see weir bucket --help\n`;
+  return unknown + hint + SEE_HELP;
 }
 
 function exitCodeOf({ action, meets, buckets }: BucketAnswer): number {
@@ -88,28 +92,22 @@ function exitCodeOf({ action, meets, buckets }: BucketAnswer): number {
   return action === 'show' && meets === 'nothing' ? EXIT.FAILED : EXIT.OK;
 }
 
-/** Runs `weir bucket new-token`: prints a new token and its line for ADMIN_TOKENS_FILE. The token is not stored. */
-function runNewToken(args: readonly string[], { out, err }: Pick<Io, 'out' | 'err'>): number {
-  const usage = (sentence: string): number => {
-    err(`weir bucket ${NEW_TOKEN}: ${sentence}; see weir bucket --help\n`);
-    return EXIT.USAGE;
-  };
-  const parsed = readArguments('bucket', args, { json: { type: 'boolean' } });
-  if (typeof parsed === 'string') {
-    err(parsed);
-    return EXIT.USAGE;
-  }
-  const [name, right, ...others] = parsed.positionals;
+/** Prints a new token and its line for ADMIN_TOKENS_FILE. The token is not stored. */
+function printNewToken(
+  { values, positionals }: ParsedArguments<typeof NEW_TOKEN_OPTIONS>,
+  { out }: Pick<Io, 'out'>,
+): number {
+  const wrong = (sentence: string): CommandError => usageError('bucket', sentence);
+  const [name, right, ...others] = positionals;
   if (name === undefined || others.length > 0)
-    return usage('specify a name for the token, and its permission: read or write');
+    throw wrong('specify a name for the token, and its permission: read or write');
   const fault = tokenNameFault(name);
-  if (fault !== undefined) return usage(fault);
-  if (right !== 'read' && right !== 'write') {
-    return usage('specify the permission after the name: read, or write, which includes read');
-  }
+  if (fault !== undefined) throw wrong(fault);
+  if (right !== 'read' && right !== 'write')
+    throw wrong('specify the permission after the name: read, or write, which includes read');
   const { token, line } = newAdminToken(name, right);
   out(
-    parsed.values.json === true
+    values.json === true
       ? `${JSON.stringify({ token, line })}\n`
       : `The token, which is shown only once:\n  ${token}\nThe line for ADMIN_TOKENS_FILE:\n  ${line}\n`,
   );

@@ -8,11 +8,12 @@ import {
 } from '@grpc/grpc-js';
 import { ipOfTarget, withoutServerName } from '../../no-server-name.js';
 import { readNamedFile } from '../../server/named-file.js';
+import { CommandError, EXIT } from '../io.js';
 import type { ServerTarget } from './target.js';
 
 /**
- * Returns a client that connects with its first call; the caller closes it. Throws an Error with a message for the user
- * if a certificate or key file cannot be used.
+ * Returns a client that connects with its first call; the caller closes it. Throws a
+ * {@link CommandError} if a certificate or key file cannot be used.
  */
 export function openClient(target: ServerTarget, options: ClientOptions = {}): Client {
   return new Client(target.address, channelCredentials(target), {
@@ -31,7 +32,8 @@ function channelCredentials({ channel, own, address }: ServerTarget): ChannelCre
     return credentials.createSsl(issuers, ownKey, ownCert, verification(own, ca, address));
   } catch (error) {
     const files = [ca, cert, key].filter((path) => path !== undefined).join(', ');
-    throw new Error(
+    throw new CommandError(
+      EXIT.FAILED,
       `${files} cannot be used (${(error as Error).message}); specify certificates and keys as PEM ` +
         'files, and a key that belongs to the certificate',
     );
@@ -52,5 +54,9 @@ function verification(own: boolean, ca: string | undefined, address: string): Ve
 }
 
 function read(option: string, path: string | undefined): Buffer | null {
-  return path === undefined ? null : readNamedFile(option, path);
+  try {
+    return path === undefined ? null : readNamedFile(option, path);
+  } catch (error) {
+    throw new CommandError(EXIT.FAILED, (error as Error).message);
+  }
 }

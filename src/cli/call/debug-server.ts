@@ -3,7 +3,7 @@ import { readNamedFile } from '../../server/named-file.js';
 import { readSettings } from '../../server/settings/read-settings.js';
 import { defaultOf, type Settings } from '../../server/settings/settings-table.js';
 import { goMilliseconds } from '../arguments.js';
-import { EXIT, type Io } from '../io.js';
+import { CommandError, EXIT, type Io } from '../io.js';
 import { hostOf, isAddress, loopbackAddress } from './address.js';
 import type { DebugTarget } from './debug-options.js';
 
@@ -35,20 +35,8 @@ export interface DebugAccess {
   readonly isOfCheck?: true;
 }
 
-/** The command line, or else the environment or a named file, does not say how to call a debug port. */
-class DebugTargetError extends Error {
-  readonly code: number;
-  readonly lines: readonly string[];
-
-  constructor(code: number, ...lines: readonly string[]) {
-    super(lines.join('; '));
-    this.code = code;
-    this.lines = lines;
-  }
-}
-
 const DEFAULT_TIMEOUT_MS = 5000;
-const MAX_TIMEOUT_MS = 600_000;
+const MAX_TIMEOUT = '10m';
 /** Maximum length of a token in characters. */
 const MAX_TOKEN_CHARACTERS = 4096;
 
@@ -77,33 +65,27 @@ export function readDebugServer(text: string, tls: boolean): DebugServer | strin
 }
 
 /**
- * Returns the debug ports that a command calls, and how. `all` are the servers of an option that replaces `--address`,
- * or an error message. Prints errors and warnings after the name of the command, and returns the exit code if there is
- * an error.
+ * Returns the debug ports that a command calls, and how. `all` are the servers of an option that replaces `--address`.
+ * Warns after the name of the command if a token is sent in plain text. Throws a {@link CommandError}.
  */
 export function readDebugCall(
   command: string,
   values: DebugTarget,
   io: Pick<Io, 'environment' | 'err'>,
-  all?: readonly DebugServer[] | string,
-): { readonly servers: readonly DebugServer[]; readonly access: DebugAccess } | number {
-  try {
-    const access = readAccess(values, io.environment);
-    const servers = all ?? [readTarget(values, io.environment)];
-    if (typeof servers === 'string') throw new DebugTargetError(EXIT.USAGE, servers);
-    const clear = servers.find(
-      ({ tls, host }) => !tls && !/^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host),
+  all?: readonly DebugServer[],
+): { readonly servers: readonly DebugServer[]; readonly access: DebugAccess } {
+  const access = readAccess(command, values, io.environment);
+  const servers = all ?? [readTarget(values, io.environment)];
+  const clear = servers.find(
+    ({ tls, host }) => !tls && !/^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host),
+  );
+  if (access.token !== undefined && clear !== undefined) {
+    const name = debugName(clear);
+    io.err(
+      `weir ${command}: the token is sent to ${name} in plain text; use https:// to protect the token\n`,
     );
-    if (access.token !== undefined && clear !== undefined) {
-      const name = debugName(clear);
-      io.err(`${command}: the token is sent to ${name} in plain text; use https:// to protect the token\n`);
-    }
-    return { servers, access };
-  } catch (error) {
-    if (!(error instanceof DebugTargetError)) throw error;
-    for (const line of error.lines) io.err(`${command}: ${line}\n`);
-    return error.code;
   }
+  return { servers, access };
 }
 
 /** Returns the debug port named by `--address`, or else by the environment. */
@@ -111,25 +93,32 @@ function readTarget(values: DebugTarget, environment: Io['environment']): DebugS
   const tls = values['tls-ca'] !== undefined;
   if (values.address !== undefined) {
     const server = readDebugServer(values.address, tls);
-    if (typeof server === 'string') throw new DebugTargetError(EXIT.USAGE, `--address ${server}`);
+    if (typeof server === 'string') throw new CommandError(EXIT.USAGE, `--address ${server}`);
     return server;
   }
-  const read = readSettings(environment);
-  if (!read.ok) {
-    const advice =
-      "without --address, weir reads the server's address from environment variables; correct these " +
-      'variables, or specify the server with --address';
-    throw new DebugTargetError(EXIT.FAILED, ...read.errors, advice);
-  }
-  const server = ownDebugServer(read.settings);
-  if (server === undefined) {
-    const message =
-      'DEBUG_PORT is 0, so the server chose a free port; find the port in its log line "weir serves", ' +
-      'and specify it with --address';
-    throw new DebugTargetError(EXIT.FAILED, message);
-  }
+  const server = ownDebugServer(readServerSettings(environment));
+  if (server === undefined) throw freePortError('DEBUG_PORT');
   // With `--tls-ca`, the certificate is verified with these CAs, as for any other server.
   return tls ? { tls, host: server.host, port: server.port } : server;
+}
+
+/** Reads the settings of the server with this environment, for a command without `--address`. */
+export function readServerSettings(environment: Io['environment']): Settings {
+  const read = readSettings(environment);
+  if (read.ok) return read.settings;
+  const advice =
+    "without --address, weir reads the server's address from environment variables; correct these variables, or " +
+    'specify the server with --address';
+  throw new CommandError(EXIT.FAILED, ...read.errors, advice);
+}
+
+/** Returns the error of a command that cannot know the port of the server. */
+export function freePortError(variable: string): CommandError {
+  return new CommandError(
+    EXIT.FAILED,
+    `${variable} is 0, so the server chose a free port; find the port in its log line "weir serves", and specify it ` +
+      'with --address',
+  );
 }
 
 /** Returns the debug port of the server that these settings configure, or undefined if it chose a free port. */
@@ -143,17 +132,16 @@ export function ownDebugServer(settings: Settings): DebugServer | undefined {
 }
 
 /** Reads the token, CAs and timeout from the options and the environment. No message contains a token. */
-function readAccess(values: DebugTarget, environment: Io['environment']): DebugAccess {
+function readAccess(command: string, values: DebugTarget, environment: Io['environment']): DebugAccess {
   const timeoutMs =
     values.timeout === undefined
       ? DEFAULT_TIMEOUT_MS
-      : goMilliseconds('--timeout', values.timeout, MAX_TIMEOUT_MS);
-  if (typeof timeoutMs === 'string') throw new DebugTargetError(EXIT.USAGE, timeoutMs);
+      : goMilliseconds(command, '--timeout', values.timeout, MAX_TIMEOUT);
   try {
     const ca = values['tls-ca'] === undefined ? undefined : readNamedFile('--tls-ca', values['tls-ca']);
     return { token: readToken(values['token-file'], environment), ca, timeoutMs };
   } catch (error) {
-    throw new DebugTargetError(EXIT.FAILED, (error as Error).message);
+    throw new CommandError(EXIT.FAILED, (error as Error).message);
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type YamlValue,
   yamlText,
 } from '../../config/yaml/yaml-document.js';
+import { CommandError, EXIT } from '../io.js';
 
 /** An input file of an installation. */
 export interface Input {
@@ -22,13 +23,10 @@ export interface Input {
 }
 
 /** Files that do not describe an installation, or that cannot be read. The message says what to pass instead. */
-export class InputError extends Error {
-  /** Whether the files belong to software that `weir migrate` does not support. */
-  readonly isUnsupported: boolean;
-
+export class InputError extends CommandError {
+  /** `isUnsupported`: the files belong to software that `weir migrate` does not support. */
   constructor(message: string, isUnsupported = false) {
-    super(message);
-    this.isUnsupported = isUnsupported;
+    super(isUnsupported ? EXIT.USAGE : EXIT.FAILED, message);
   }
 }
 

@@ -5,7 +5,7 @@ import { quantity } from '../../quantity.js';
 import { loadOptions } from '../../server/policies/policy-place.js';
 import type { Settings } from '../../server/settings/settings-table.js';
 import { readArguments } from '../arguments.js';
-import { EXIT, type Io } from '../io.js';
+import { EXIT, type Io, usageError } from '../io.js';
 import { fileProgress } from '../load-options.js';
 import { InputError } from './input.js';
 import { readInstallation } from './installation.js';
@@ -25,32 +25,18 @@ const OPTIONS = {
  * server, and writes no file.
  */
 export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | 'err'>): Promise<number> {
-  const parsed = readArguments('migrate', args, OPTIONS);
-  if (typeof parsed === 'string') {
-    io.err(parsed);
-    return EXIT.USAGE;
-  }
-  const { positionals, values } = parsed;
+  const { positionals, values } = readArguments('migrate', args, OPTIONS);
   const { env: envFiles = [], service = [] } = values;
-  const wrong =
-    positionals.length + envFiles.length === 0
-      ? 'specify the files of the installation, or a directory'
-      : service.length > 1
-        ? `--service accepts only one service; run weir migrate once for each of ${service.map(shellText).join(', ')}`
-        : undefined;
-  if (wrong !== undefined) {
-    io.err(`weir migrate: ${wrong}; see weir migrate --help\n`);
-    return EXIT.USAGE;
-  }
-  try {
-    const report = makeReport(positionals, envFiles, service[0], io);
-    io.out(values.json === true ? reportJson(report) : reportText(report));
-    return report.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    io.err(`weir migrate: ${error.message}\n`);
-    return error.isUnsupported ? EXIT.USAGE : EXIT.FAILED;
-  }
+  if (positionals.length + envFiles.length === 0)
+    throw usageError('migrate', 'specify the files of the installation, or a directory');
+  if (service.length > 1)
+    throw usageError(
+      'migrate',
+      `--service accepts only one service; run weir migrate once for each of ${service.map(shellText).join(', ')}`,
+    );
+  const report = makeReport(positionals, envFiles, service[0], io);
+  io.out(values.json === true ? reportJson(report) : reportText(report));
+  return report.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
 }
 
 /** Advice if no file sets a variable. */

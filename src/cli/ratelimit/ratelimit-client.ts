@@ -7,11 +7,11 @@ import { readEntry } from '../arguments.js';
 import { plainDetails } from '../call/advice.js';
 import { openClient } from '../call/channel.js';
 import { EXIT, type Io } from '../io.js';
-import { type GoFlags, readGoFlags } from './go-flags.js';
+import { type GoFlags, goUsageError, readGoFlags } from './go-flags.js';
 import { RATELIMIT_CLIENT_FLAGS as FLAGS, RATELIMIT_CLIENT_HELP } from './ratelimit-flags.js';
 import { responseText } from './response-text.js';
 
-const COMMAND = 'weir ratelimit-client';
+const COMMAND = 'ratelimit-client';
 
 /** Timeout of the call in milliseconds. The original waits without a timeout. */
 const TIMEOUT_MS = 30_000;
@@ -24,19 +24,16 @@ interface Call {
 
 /** Runs `weir ratelimit-client`: sends one request and prints the answer in protobuf's text format. */
 export async function runRatelimitClient(args: readonly string[], io: Io): Promise<number> {
-  const flags = readGoFlags(args, FLAGS);
-  if (flags.kind === 'help') {
+  const flags = readGoFlags(COMMAND, args, FLAGS);
+  if (flags === undefined) {
     io.out(RATELIMIT_CLIENT_HELP);
     return EXIT.OK;
   }
-  const call = flags.kind === 'run' ? callOf(flags) : flags.message;
-  if (typeof call === 'string' || flags.kind !== 'run') {
-    io.err(`${COMMAND}: ${call}; see ${COMMAND} -help\n`);
-    return EXIT.USAGE;
-  }
+  const call = callOf(flags);
   if (flags.rest.length > 0)
     io.err(
-      `${COMMAND}: ${JSON.stringify(flags.rest[0])} is not a flag; this argument and all later arguments are ignored\n`,
+      `weir ${COMMAND}: ${JSON.stringify(flags.rest[0])} is not a flag; this argument and all later arguments are ` +
+        'ignored\n',
     );
   for (const { name } of FLAGS) io.out(`Flag: --${name}=${JSON.stringify(shown(flags, name, call))}\n`);
   let client: Client;
@@ -62,28 +59,26 @@ export async function runRatelimitClient(args: readonly string[], io: Io): Promi
   }
 }
 
-type Given = Extract<GoFlags, { kind: 'run' }>;
-
 /** Returns the last value of a flag, as Go does; undefined if it is unset or empty. */
-function last({ values }: Given, name: string): string | undefined {
+function last({ values }: GoFlags, name: string): string | undefined {
   return values.get(name)?.at(-1) || undefined;
 }
 
-function callOf(flags: Given): Call | string {
-  if (last(flags, 'oltp-protocol') !== undefined) {
-    return '-oltp-protocol: this client does not record traces; remove the flag';
-  }
-  if ((last(flags, 'grpc-cert-file') === undefined) !== (last(flags, 'grpc-key-file') === undefined)) {
-    return '-grpc-cert-file and -grpc-key-file must be set together';
-  }
+function callOf(flags: GoFlags): Call {
+  const wrong = (sentence: string): Error => goUsageError(COMMAND, sentence);
+  if (last(flags, 'oltp-protocol') !== undefined)
+    throw wrong('-oltp-protocol: this client does not record traces; remove the flag');
+  if ((last(flags, 'grpc-cert-file') === undefined) !== (last(flags, 'grpc-key-file') === undefined))
+    throw wrong('-grpc-cert-file and -grpc-key-file must be set together');
   const descriptors: Descriptor[] = [];
   for (const text of flags.values.get('descriptors') ?? []) {
     const entries = text
       .split(',')
       .map((pair) => (pair.split('=').length === 2 ? readEntry(pair) : undefined));
-    if (!entries.every((entry) => entry !== undefined)) {
-      return '-descriptors: write the entries as key=value,key=value, with exactly one "=" in each entry';
-    }
+    if (!entries.every((entry) => entry !== undefined))
+      throw wrong(
+        '-descriptors: write the entries as key=value,key=value, with exactly one "=" in each entry',
+      );
     descriptors.push({ entries, limit: undefined, hitsAddend: undefined, isNegativeHits: false });
   }
   return {
@@ -93,7 +88,7 @@ function callOf(flags: Given): Call | string {
   };
 }
 
-function shown(flags: Given, name: string, call: Call): string {
+function shown(flags: GoFlags, name: string, call: Call): string {
   switch (name) {
     case 'descriptors':
       return call.descriptors

@@ -4,25 +4,21 @@ import { loadPolicies } from '../../config/files/load-policies.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { workingDirectoryHint } from '../../working-directory.js';
 import { EXIT, type Io } from '../io.js';
-import { readGoFlags } from './go-flags.js';
+import { goUsageError, readGoFlags } from './go-flags.js';
 import { RATELIMIT_CONFIG_CHECK_FLAGS as FLAGS, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit-flags.js';
 
-const COMMAND = 'weir ratelimit-config-check';
+const COMMAND = 'ratelimit-config-check';
 
 /** Runs `weir ratelimit-config-check`: prints results and errors to standard output, like the original. */
 export async function runRatelimitConfigCheck(args: readonly string[], io: Io): Promise<number> {
-  const flags = readGoFlags(args, FLAGS);
-  if (flags.kind === 'help') {
+  const flags = readGoFlags(COMMAND, args, FLAGS);
+  if (flags === undefined) {
     io.out(RATELIMIT_CONFIG_CHECK_HELP);
     return EXIT.OK;
   }
-  const directory = flags.kind === 'run' ? flags.values.get('config_dir')?.at(-1) : undefined;
-  if (flags.kind === 'usage' || directory === undefined) {
-    const message =
-      flags.kind === 'usage' ? flags.message : 'specify the directory of the policy files with -config_dir';
-    io.err(`${COMMAND}: ${message}; see ${COMMAND} -help\n`);
-    return EXIT.USAGE;
-  }
+  const directory = flags.values.get('config_dir')?.at(-1);
+  if (directory === undefined)
+    throw goUsageError(COMMAND, 'specify the directory of the policy files with -config_dir');
   io.out(`checking rate limit configs...\nloading config directory: ${directory}\n`);
   let files: readonly string[];
   try {

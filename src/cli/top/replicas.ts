@@ -2,31 +2,34 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { withTimeout } from '../../runtime/turns.js';
 import { type DebugServer, readDebugServer } from '../call/debug-server.js';
+import { CommandError, EXIT } from '../io.js';
 
 /** Maximum number of replicas that are called. */
 export const MAX_REPLICAS = 256;
 
 /**
- * Parses `--all`: `host:port,host:port`, or `dns:name:port` for all addresses of a name. Returns an error message if it
- * is invalid. `tls` applies to addresses without a scheme.
+ * Parses `--all`: `host:port,host:port`, or `dns:name:port` for all addresses of a name.
+ * `tls` applies to addresses without a scheme.
  */
-export function readReplicas(text: string, tls: boolean): readonly DebugServer[] | string {
+export function readReplicas(text: string, tls: boolean): readonly DebugServer[] {
   const named: DebugServer[] = [];
   for (const word of text.split(',').map((one) => one.trim())) {
     if (word === '') continue;
     const isDnsName = word.startsWith('dns:');
     const server = readDebugServer(isDnsName ? word.slice('dns:'.length) : word, tls);
-    if (typeof server === 'string') {
-      return (
+    if (typeof server === 'string')
+      throw new CommandError(
+        EXIT.USAGE,
         `--all ${server}; to specify several replicas, separate their addresses with commas, or write ` +
-        'dns:<name>:<port>'
+          'dns:<name>:<port>',
       );
-    }
     named.push(isDnsName ? { ...server, isDnsName } : server);
   }
-  return named.length > 0
-    ? named
-    : '--all contains no address; write addresses such as 10.0.0.1:6070,10.0.0.2:6070';
+  if (named.length > 0) return named;
+  throw new CommandError(
+    EXIT.USAGE,
+    '--all contains no address; write addresses such as 10.0.0.1:6070,10.0.0.2:6070',
+  );
 }
 
 /** Replicas found by looking up the names. */

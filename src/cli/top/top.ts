@@ -4,7 +4,7 @@ import { secondsText } from '../../runtime/span-text.js';
 import { readArguments } from '../arguments.js';
 import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
 import { debugName, readDebugCall } from '../call/debug-server.js';
-import { EXIT, type Io } from '../io.js';
+import { type CommandError, EXIT, type Io, usageError } from '../io.js';
 import { type Column, tableLines } from '../table.js';
 import { entriesText } from '../value-text.js';
 import { timeOfDay, watch } from '../watch.js';
@@ -17,15 +17,9 @@ const WATCH_MS = 2000;
 /** Runs `weir top`. Resolves with exit code 0 if every server answered. */
 export async function runTop(args: readonly string[], io: Io): Promise<number> {
   const options = readTopOptions(args);
-  if (typeof options === 'string') {
-    io.err(options);
-    return EXIT.USAGE;
-  }
   const { all, target, question } = options;
   const replicas = all === undefined ? undefined : readReplicas(all, target['tls-ca'] !== undefined);
-  const call = readDebugCall('weir top', target, io, replicas);
-  if (typeof call === 'number') return call;
-  const { servers, access } = call;
+  const { servers, access } = readDebugCall('top', target, io, replicas);
   const ask = (): Promise<TopResult> => askTop(servers, all !== undefined, access, question);
   const first = await ask();
   const [server] = servers;
@@ -74,23 +68,18 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
-/** Parses the arguments after `top`. Returns an error message if they are invalid. */
-function readTopOptions(args: readonly string[]): TopOptions | string {
-  const parsed = readArguments('top', args, OPTIONS);
-  if (typeof parsed === 'string') return parsed;
-  const { values, positionals } = parsed;
-  const wrong = (sentence: string): string => `weir top: ${sentence}; see weir top --help\n`;
-  if (positionals.length > 0) return wrong('this command accepts options, but no other arguments');
+function readTopOptions(args: readonly string[]): TopOptions {
+  const { values, positionals } = readArguments('top', args, OPTIONS);
+  const wrong = (sentence: string): CommandError => usageError('top', sentence);
+  if (positionals.length > 0) throw wrong('this command accepts options, but no other arguments');
   const { by, of, domain, rule } = values;
-  if (by !== 'denied' && by !== 'used') return wrong('--by must be denied or used');
-  if (of !== 'minute' && of !== 'hour') return wrong('--of must be minute or hour');
+  if (by !== 'denied' && by !== 'used') throw wrong('--by must be denied or used');
+  if (of !== 'minute' && of !== 'hour') throw wrong('--of must be minute or hour');
   const limit = Number(values.limit);
-  if (!/^\d+$/.test(values.limit) || limit < 1 || limit > MAX_TOP_ROWS) {
-    return wrong(`--limit must be a whole number from 1 to ${MAX_TOP_ROWS}`);
-  }
-  if (values.all !== undefined && values.address !== undefined) {
-    return wrong('--all and --address cannot be combined; remove --address');
-  }
+  if (!/^\d+$/.test(values.limit) || limit < 1 || limit > MAX_TOP_ROWS)
+    throw wrong(`--limit must be a whole number from 1 to ${MAX_TOP_ROWS}`);
+  if (values.all !== undefined && values.address !== undefined)
+    throw wrong('--all and --address cannot be combined; remove --address');
   const { address, 'token-file': tokenFile, 'tls-ca': tlsCa, timeout } = values;
   return {
     question: { by, of, limit, ...(domain !== undefined && { domain }), ...(rule !== undefined && { rule }) },

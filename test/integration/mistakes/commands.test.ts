@@ -84,29 +84,25 @@ const ARGUMENTS: readonly BadCommand[] = [
   {
     command: 'check --address localhost customer=ann',
     code: 2,
-    prints: `weir check: --address "localhost" is not of the form host:port (IPv6 addresses in brackets, as in [::1]:8081) or unix:<path>; write localhost:8081
-Try weir check --help.
+    prints: `weir check: --address "localhost" is not of the form host:port (IPv6 addresses in brackets, as in [::1]:8081) or unix:<path>; write localhost:8081; see weir check --help
 `,
   },
   {
     command: 'check --count many customer=ann',
     code: 2,
-    prints: `weir check: --count "many" is not a whole number from 1 to 10000000
-Try weir check --help.
+    prints: `weir check: --count "many" is not a whole number from 1 to 10000000; see weir check --help
 `,
   },
   {
     command: 'check --timeout 500 customer=ann',
     code: 2,
-    prints: `weir check: --timeout "500" is not a duration from 1ms to 1h, such as 500ms or 2s
-Try weir check --help.
+    prints: `weir check: --timeout "500" is not a duration from 1ms to 1h, such as 500ms or 2s; see weir check --help
 `,
   },
   {
     command: 'check customer=ann --domain',
     code: 2,
-    prints: `weir check: --domain needs a value; write the value after the option
-Try weir check --help.
+    prints: `weir check: --domain needs a value; write the value after the option; see weir check --help
 `,
   },
   {
@@ -118,8 +114,7 @@ Try weir check --help.
   {
     command: 'check customer:ann',
     code: 2,
-    prints: `weir check: "customer:ann" is not an entry; write customer=ann
-Try weir check --help.
+    prints: `weir check: "customer:ann" is not an entry; write customer=ann; see weir check --help
 `,
   },
   {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Io } from '../../../src/cli/io.js';
+import { reportErrors } from '../../../src/cli/io.js';
 import { closeLater } from '../process/close-later.js';
 
 /** A received request. */
@@ -61,15 +62,16 @@ export interface CommandOutput {
   readonly err: string;
 }
 
-/** Runs a command of src/cli/ in this process, without a terminal. */
+/** Runs a command of src/cli/, with its name, in this process, without a terminal. */
 export async function outputOf(
+  name: string,
   command: (args: readonly string[], io: Io) => Promise<number>,
   args: readonly string[],
   environment: Io['environment'] = {},
   isRead: (out: string) => boolean = () => true,
 ): Promise<CommandOutput> {
   let [out, err] = ['', ''];
-  const code = await command(args, {
+  const io: Io = {
     environment,
     out: (text) => {
       out += text;
@@ -82,6 +84,7 @@ export async function outputOf(
     entry: '',
     worker: false,
     onSignal: () => {},
-  });
+  };
+  const code = await reportErrors(`weir ${name}`, io, () => command(args, io));
   return { code, out, err };
 }

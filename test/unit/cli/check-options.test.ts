@@ -1,11 +1,23 @@
 import { describe, expect, test } from '@jest/globals';
-import { type CheckOptions, parseCheckArguments } from '../../../src/cli/check-options.js';
+import { type CheckOptions, readCheckOptions } from '../../../src/cli/check-options.js';
 import { CHECK_HELP } from '../../../src/cli/help.js';
+import { CommandError, EXIT } from '../../../src/cli/io.js';
+import { run } from '../../../src/cli/run.js';
+import { outputOf } from '../../support/weir/fake-debug-port.js';
 
 function options(...args: string[]): CheckOptions {
-  const parsed = parseCheckArguments(args, {});
-  if (parsed.kind !== 'run') throw new Error(JSON.stringify(parsed));
-  return parsed.options;
+  return readCheckOptions(args, {});
+}
+
+/** Returns the error of invalid arguments, or of an environment without a server that can be called. */
+function failure(args: readonly string[], environment: Record<string, string> = {}): CommandError {
+  try {
+    readCheckOptions(args, environment);
+  } catch (error) {
+    if (error instanceof CommandError) return error;
+    throw error;
+  }
+  throw new Error('the arguments are valid');
 }
 
 const CLEAR = { tls: false, ca: undefined, cert: undefined, key: undefined };
@@ -19,7 +31,7 @@ function descriptor(...entries: [string, string][]) {
   };
 }
 
-describe('parseCheckArguments', () => {
+describe('readCheckOptions', () => {
   test('sends one call to a local server by default', () => {
     expect(options('tenant=acme')).toEqual({
       target: {
@@ -73,13 +85,12 @@ describe('parseCheckArguments', () => {
   ])(
     'without --address the environment says which server is asked, as for weir health: %j',
     (environment, address, tls) => {
-      expect(parseCheckArguments(['a=b'], environment)).toMatchObject({
-        kind: 'run',
-        options: { target: { address, channel: { tls }, own: true } },
+      expect(readCheckOptions(['a=b'], environment)).toMatchObject({
+        target: { address, channel: { tls }, own: true },
       });
       // With --address, the environment does not apply.
-      expect(parseCheckArguments(['--address', 'h:1', 'a=b'], environment)).toMatchObject({
-        options: { target: { address: 'h:1', channel: CLEAR, own: false } },
+      expect(readCheckOptions(['--address', 'h:1', 'a=b'], environment)).toMatchObject({
+        target: { address: 'h:1', channel: CLEAR, own: false },
       });
     },
   );
@@ -94,9 +105,9 @@ describe('parseCheckArguments', () => {
       ],
     ],
   ])('an environment without a reachable server: %j', (environment, messages) => {
-    expect(parseCheckArguments(['a=b'], environment)).toEqual({
-      kind: 'failed',
-      messages: messages.map((message) => expect.stringMatching(message)),
+    expect(failure(['a=b'], environment)).toMatchObject({
+      code: EXIT.FAILED,
+      lines: messages.map((message) => expect.stringMatching(message)),
     });
   });
 
@@ -115,8 +126,9 @@ describe('parseCheckArguments', () => {
     expect(options('--count', '3', '--concurrency', '50', 'a=b').concurrency).toBe(3);
   });
 
-  test.each([['--help'], ['-h'], ['--count', 'x', '--help']])('%s prints the help', (...args) => {
-    expect(parseCheckArguments(args, {})).toEqual({ kind: 'help' });
+  test.each([['--help'], ['-h'], ['--count', 'x', '--help']])('%s prints the help', async (...args) => {
+    const { code, out } = await outputOf('check', (words, io) => run(['check', ...words], io), args);
+    expect([code, out]).toEqual([EXIT.OK, CHECK_HELP]);
   });
 
   test('help names every option and the exit codes', () => {
@@ -143,6 +155,6 @@ describe('parseCheckArguments', () => {
     [['--bogus', 'a=b'], /--bogus/],
     [['--count'], /--count/],
   ])('%j is refused with an error message', (args, message) => {
-    expect(parseCheckArguments(args, {})).toEqual({ kind: 'usage', message: expect.stringMatching(message) });
+    expect(failure(args)).toMatchObject({ code: EXIT.USAGE, lines: [expect.stringMatching(message)] });
   });
 });

@@ -7,8 +7,8 @@ const FLAGS = [
   { name: 'grpc-use-tls', help: '', boolean: true },
 ] as const;
 const read = (...args: string[]) => {
-  const flags = readGoFlags(args, FLAGS);
-  return flags.kind === 'run' ? { ...Object.fromEntries(flags.values), rest: flags.rest } : flags;
+  const flags = readGoFlags('ratelimit-client', args, FLAGS);
+  return flags && { ...Object.fromEntries(flags.values), rest: flags.rest };
 };
 
 describe('parses flags like Go', () => {
@@ -26,8 +26,8 @@ describe('parses flags like Go', () => {
     [['word', '-domain', 'd'], { rest: ['word', '-domain', 'd'] }],
     [['-domain', 'd', '--', '-x'], { domain: ['d'], rest: ['-x'] }],
     [['-'], { rest: ['-'] }],
-    [['-help'], { kind: 'help' }],
-    [['--h'], { kind: 'help' }],
+    [['-help'], undefined],
+    [['--h'], undefined],
   ])('%j', (args, expected) => expect(read(...args)).toEqual(expected));
 
   test.each([
@@ -36,5 +36,7 @@ describe('parses flags like Go', () => {
     [['---domain'], '"---domain" is not a flag'],
     [['-=d'], '"-=d" is not a flag'],
     [['-grpc-use-tls=yes'], '-grpc-use-tls must be true or false, not "yes"'],
-  ])('%j is invalid', (args, message) => expect(read(...args)).toEqual({ kind: 'usage', message }));
+  ])('%j is invalid', (args, message) =>
+    expect(() => read(...args)).toThrow(`${message}; see weir ratelimit-client -help`),
+  );
 });

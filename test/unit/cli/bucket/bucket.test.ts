@@ -47,7 +47,7 @@ const answer: BucketAnswer = {
 };
 
 function bucketCommand(...words: string[]): Promise<CommandOutput> {
-  return outputOf(runBucket, [...words, '--address', port.address]);
+  return outputOf('bucket', runBucket, [...words, '--address', port.address]);
 }
 
 describe('the request', () => {
@@ -112,14 +112,14 @@ describe('the request', () => {
     ['show a=b --all', '--all has no effect on show; use it with weir bucket release'],
     ['show a=b --adress h:1', 'unknown option --adress (did you mean --address?)'],
   ])('%j is invalid', async (line, sentence) => {
-    const { code, out, err } = await outputOf(runBucket, line.split(' ').filter(Boolean));
+    const { code, out, err } = await outputOf('bucket', runBucket, line.split(' ').filter(Boolean));
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(sentence);
     expect(err).toMatch(/^weir bucket.*\n$/);
   });
 
   test('no error message repeats a possible secret', async () => {
-    const { code, err } = await outputOf(runBucket, ['show', 'shop', 'sekrit']);
+    const { code, err } = await outputOf('bucket', runBucket, ['show', 'shop', 'sekrit']);
     expect([code, err]).toEqual([2, expect.not.stringContaining('sekrit')]);
   });
 });
@@ -262,7 +262,13 @@ The bucket is in memory.
     const once = await bucketCommand('show', 'a=b', '--json');
     expect(JSON.parse(once.out)).toEqual(answer);
     const words = ['show', 'a=b', '--json', '--watch=1ms', '--address', port.address];
-    const { code, out } = await outputOf(runBucket, words, {}, (text) => text.split('\n').length < 4);
+    const { code, out } = await outputOf(
+      'bucket',
+      runBucket,
+      words,
+      {},
+      (text) => text.split('\n').length < 4,
+    );
     expect([
       code,
       out
@@ -316,9 +322,9 @@ describe('errors', () => {
   });
 
   test('an environment without a server', async () => {
-    const named = await outputOf(runBucket, ['show', 'a=b'], { DEBUG_PORT: 'abc' });
+    const named = await outputOf('bucket', runBucket, ['show', 'a=b'], { DEBUG_PORT: 'abc' });
     expect(named).toMatchObject({ code: 1, err: expect.stringContaining('DEBUG_PORT: "abc" is not a port') });
-    const free = await outputOf(runBucket, ['show', 'a=b'], { DEBUG_PORT: '0' });
+    const free = await outputOf('bucket', runBucket, ['show', 'a=b'], { DEBUG_PORT: '0' });
     expect(free).toMatchObject({ code: 1, err: expect.stringContaining('DEBUG_PORT is 0') });
   });
 });
@@ -327,15 +333,17 @@ describe('the server and the token', () => {
   test('the server of the environment, on loopback if it listens everywhere', async () => {
     port.answer = () => ({ body: answer });
     const environment = { DEBUG_HOST: '0.0.0.0', DEBUG_PORT: port.address.split(':')[1] };
-    expect(await outputOf(runBucket, ['show', 'a=b'], environment)).toMatchObject({ code: 0 });
-    const url = await outputOf(runBucket, ['show', 'a=b', '--address', `http://${port.address}/`]);
+    expect(await outputOf('bucket', runBucket, ['show', 'a=b'], environment)).toMatchObject({ code: 0 });
+    const url = await outputOf('bucket', runBucket, ['show', 'a=b', '--address', `http://${port.address}/`]);
     expect(url).toMatchObject({ code: 0 });
   });
 
   test('the token is read from a file, otherwise from the variable', async () => {
     port.answer = () => ({ body: answer });
     const file = folder.write('token', 'from-file\n');
-    await outputOf(runBucket, ['show', 'a=b', '--address', port.address], { WEIR_ADMIN_TOKEN: 'variable' });
+    await outputOf('bucket', runBucket, ['show', 'a=b', '--address', port.address], {
+      WEIR_ADMIN_TOKEN: 'variable',
+    });
     await bucketCommand('show', 'a=b', '--token-file', file);
     expect(port.asked.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer variable',
@@ -355,7 +363,12 @@ describe('the server and the token', () => {
   });
 
   test('a plain-text server that is called over TLS, and a server without HTTP', async () => {
-    const { code, err } = await outputOf(runBucket, ['show', 'a=b', '--address', `https://${port.address}`]);
+    const { code, err } = await outputOf('bucket', runBucket, [
+      'show',
+      'a=b',
+      '--address',
+      `https://${port.address}`,
+    ]);
     expect([code, err]).toEqual([1, expect.stringContaining('connected with TLS; write http://')]);
   });
 });

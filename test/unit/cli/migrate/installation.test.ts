@@ -1,5 +1,6 @@
 /* Files of an installation: detection of formats and services, variables, and locations of policies. */
 import { describe, expect, test } from '@jest/globals';
+import { EXIT } from '../../../../src/cli/io.js';
 import { InputError } from '../../../../src/cli/migrate/input.js';
 import { type Installation, readInstallation } from '../../../../src/cli/migrate/installation.js';
 import { locatePolicies } from '../../../../src/cli/migrate/locate-policies.js';
@@ -334,7 +335,7 @@ test.each<[string, Texts, RegExp]>([
   ],
 ])('an error message for %s', (_name, texts, message) => {
   const error = failure(texts);
-  expect([error.message, error.isUnsupported]).toEqual([expect.stringMatching(message), false]);
+  expect([error.message, error.code]).toEqual([expect.stringMatching(message), EXIT.FAILED]);
 });
 
 test.each([
@@ -346,7 +347,7 @@ test.each([
   expect(error.message).toContain(
     `contains limits of ${product}, and weir migrate does not convert these limits`,
   );
-  expect(error.isUnsupported).toBe(true);
+  expect(error.code).toBe(EXIT.USAGE);
 });
 
 test('a directory with a compose file does not count as a policy directory', () => {
