@@ -146,6 +146,11 @@ export interface TakeOutcome {
   readonly used: number;
   /** Hits of a charge beyond `max_debt`, which are forgiven. */
   readonly forgiven: number;
+  /**
+   * The time of the decision on Redis's clock, in microseconds since 1970. Of the items that a Redis decides together,
+   * only the first has it. Absent for buckets in memory, cached denials, and without a decision log.
+   */
+  decidedMicros?: number;
   /** Effect of the item on its hold; absent if it has none, or if the take placed none. */
   readonly hold?: HoldEffect;
   /**

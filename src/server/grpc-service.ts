@@ -225,7 +225,7 @@ function sharedMarks(store: Store, policies: PolicyProvider, clock: Clock): Hold
 
 /** Opens the decision log and tracing, if the settings enable them. */
 function openRecorders(
-  { settings, clock, log, output, worker, version }: GrpcServiceOptions,
+  { settings, log, output, worker, version }: GrpcServiceOptions,
   store: Store,
   { registry }: Metrics,
   closers: Closers,
@@ -233,7 +233,7 @@ function openRecorders(
   readonly decisionLog: DecisionLog | undefined;
   readonly instrumentation: CallInstrumentation | undefined;
 } {
-  const decisions = openDecisionLog({ settings, clock, log, output, worker }, closers);
+  const decisions = openDecisionLog({ settings, log, output, worker }, closers);
   const tracing = openTracing({ settings, version, log, store }, closers);
   exposeLosses(
     registry,

@@ -42,6 +42,11 @@ export class Observation {
     return this.log !== undefined || this.warnings.logsDecisions();
   }
 
+  /** Returns whether the time at which a request was decided is needed. */
+  wantsDecisionTime(): boolean {
+    return this.log !== undefined;
+  }
+
   /** Reports an answered request. */
   answered(context: RequestContext, response: RateLimitResponse): void {
     const { decisions } = context;
@@ -64,7 +69,7 @@ export class Observation {
   undecided(context: RequestContext, response: RateLimitResponse, reason: UndecidedReason): void {
     const { request, policy, caller, startMicros } = context;
     // Decisions that were planned before the request was abandoned had no effect.
-    this.record({ request, policy, caller, startMicros, decisions: [] }, response, reason);
+    this.record({ request, policy, caller, startMicros, decidedMicros: 0, decisions: [] }, response, reason);
   }
 
   /** Reports a request for a domain that has no policy. */
@@ -78,7 +83,14 @@ export class Observation {
     this.countUnknownDomain(request.domain, request.descriptors.length);
     if (!this.wantsStart() && caller.trace === undefined) return;
     const policy = { domain: request.domain, secretKeys: secretKeysOf(policies) };
-    const reported: ReportedRequest = { request, policy, caller, startMicros, decisions: [] };
+    const reported: ReportedRequest = {
+      request,
+      policy,
+      caller,
+      startMicros,
+      decidedMicros: 0,
+      decisions: [],
+    };
     this.record(reported, response, 'unknown_domain');
     if (!this.warnings.logsDecisions()) return;
     for (const { entries } of request.descriptors.slice(0, MAX_LOGGED_DESCRIPTORS)) {
@@ -175,7 +187,8 @@ export class Observation {
     const sample = this.log?.sample(response.overallCode === CODE.OVER_LIMIT) ?? 0;
     if (sample === 0) return;
     const micros = this.clock.monotonicMicros() - reported.startMicros;
-    this.log?.write(recordOf(reported, response, { micros, sample, reason }));
+    const wallMicros = reported.decidedMicros || this.clock.wallMicros();
+    this.log?.write(recordOf(reported, response, { wallMicros, micros, sample, reason }));
   }
 }
 

@@ -116,6 +116,8 @@ export class RequestContext {
   readonly startMicros: number;
   /** Wall clock time of planning, and later of the answer. */
   wallMicros: number;
+  /** Wall clock time at which the store decided; 0 if no log needs it. */
+  decidedMicros = 0;
   /** The decision of each planned descriptor, in order. */
   readonly decisions: Decision[] = [];
   /** The takes that are sent to the store; see {@link takesOf}. */

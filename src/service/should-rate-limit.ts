@@ -283,6 +283,7 @@ export class ShouldRateLimit {
     } else {
       for (let i = 0; i < takes.length; i++) (takes[i] as PlannedTake).outcome = result[i];
     }
+    if (this.#observation.wantsDecisionTime()) context.decidedMicros = this.#decidedMicros(result);
     if (context.policy.hasHolds) this.#holds.notePlaced(context, isFailed);
     noteDenial(context);
     const { counts } = this.#observation;
@@ -294,6 +295,13 @@ export class ShouldRateLimit {
     const response = answer(context);
     this.#observation.answered(context, response);
     return response;
+  }
+
+  /** Returns the time at which the store decided, or else the time of this process. */
+  #decidedMicros(result: TakeResult): number {
+    const { clock } = this.#options;
+    const ofRedis = result instanceof StorageError ? undefined : result.find(isTimed)?.decidedMicros;
+    return ofRedis ?? clock.exactWallMicros?.() ?? clock.wallMicros();
   }
 
   /** Applies the failure policies; returns an answer if they leave the request undecided. */
@@ -310,6 +318,10 @@ export class ShouldRateLimit {
     for (const decision of decisions) this.#observation.counted(policy, decision);
     return STORE_UNAVAILABLE;
   }
+}
+
+function isTimed({ decidedMicros }: TakeOutcome): boolean {
+  return decidedMicros !== undefined;
 }
 
 /** Returns whether a request with these takes may be denied. */

@@ -44,6 +44,22 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     expect(await bench.redis.get(w)).toBe(`w1:${start}:2:${UNIT_MICROS.hour}`);
   });
 
+  test('the time of its decisions, if a log needs it', async () => {
+    const options = { clock: () => bench.clock.wallMicros() };
+    const timed = await bench.openWith({ ...options, tellsTime: true });
+    const other = await bench.openWith(options);
+    const now = bench.clock.wallMicros();
+    for (const items of [
+      [takeItem('a', HUNDRED)],
+      [takeItem('a', HUNDRED), takeItem('w', windowRate('hour', 5))],
+    ]) {
+      expect((await takeFrom(timed, ...items))[0]?.decidedMicros).toBe(now);
+      expect(await takeFrom(other, ...items)).not.toContainEqual(
+        expect.objectContaining({ decidedMicros: expect.anything() }),
+      );
+    }
+  });
+
   test('on its own clock, no key that ends before its bucket is full or its window over', async () => {
     const store = await bench.openWith({});
     // Both outlast the test on a slow machine.

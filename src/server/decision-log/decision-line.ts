@@ -1,3 +1,4 @@
+import { exactTimeText } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
 import { printableJson } from '../../printable.js';
 import type { DecisionRecord, DescriptorRecord } from '../../service/record/decision-record.js';
@@ -19,12 +20,12 @@ const UNITS = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'W
  * omitted. `worker` is the number of the worker. Control characters in strings from callers are escaped, so that they
  * cannot affect a terminal.
  */
-export function decisionLine(record: DecisionRecord, wallMicros: number, worker?: number): string {
-  const { traceId, request, domain, code, reason, sample, micros } = record;
+export function decisionLine(record: DecisionRecord, worker?: number): string {
+  const { traceId, request, domain, code, reason, sample, wallMicros, micros } = record;
   let cut = record.moreDescriptors > 0 || domain.length > MAX_CHARACTERS;
   const head = printableJson({
     decision: DECISION_FORMAT,
-    time: new Date(wallMicros / 1000).toISOString(),
+    time: exactTimeText(wallMicros),
     ...(traceId !== '' && { trace_id: traceId }),
     ...(request !== '' && { request: shown(request) }),
     ...(worker !== undefined && { worker }),

@@ -1,4 +1,3 @@
-import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
 import { throttledLog } from '../../runtime/throttled-log.js';
 import type { DecisionLog } from '../../service/record/decision-record.js';
@@ -18,7 +17,6 @@ export interface OpenDecisionLog {
 /** Dependencies of {@link openDecisionLog}. */
 export interface DecisionLogParts {
   readonly settings: Pick<Settings, 'decisionLogSample' | 'decisionLogFile'>;
-  readonly clock: Pick<Clock, 'wallMicros'>;
   readonly log: Pick<Logger, 'warn' | 'info'>;
   /** Output of the process log, which the decision log shares if no file is set. */
   readonly output: LogOutput;
@@ -30,7 +28,7 @@ export interface DecisionLogParts {
 
 /** Opens the sampled decision log, or returns undefined if the settings disable it. Throws {@link StartError}. */
 export function openDecisionLog(parts: DecisionLogParts, closers: Closers): OpenDecisionLog | undefined {
-  const { settings, clock, worker, random = Math.random } = parts;
+  const { settings, worker, random = Math.random } = parts;
   const rates = settings.decisionLogSample;
   if (rates === undefined || (rates.denied === 0 && rates.ok === 0)) return undefined;
   const path = settings.decisionLogFile;
@@ -44,7 +42,7 @@ export function openDecisionLog(parts: DecisionLogParts, closers: Closers): Open
     write(record) {
       // Formatting a line that would be dropped is a waste of time.
       if (output.isFull) dropped++;
-      else output.write(decisionLine(record, clock.wallMicros(), worker));
+      else output.write(decisionLine(record, worker));
     },
   };
   // The process log counts its own dropped lines, which include those of the decision log on standard output.

@@ -46,6 +46,7 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
     countDeniedHits: !settings.stopIncrementWhenOver,
     maxInFlight: settings.redisMaxInFlight,
     keysPerCall: settings.redisBatchKeys,
+    tellsTime: settings.decisionLogSample !== undefined,
     keyPrefix: settings.cacheKeyPrefix + DEFAULT_KEY_PREFIX,
   };
 }

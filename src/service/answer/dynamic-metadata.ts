@@ -5,6 +5,7 @@ import {
   type RateLimitOverride,
   type RateLimitRequest,
 } from '../../codec/messages.js';
+import { exactTimeText } from '../../limiter/clock.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { Decision, RequestContext } from '../plan.js';
 
@@ -138,7 +139,7 @@ export function withDecision(
   { wallMicros, options: { clock } }: Pick<RequestContext, 'wallMicros' | 'options'>,
 ): JsonObject | undefined {
   if (decision === undefined) return metadata;
-  const decidedAt = timeText(clock.exactWallMicros?.() ?? wallMicros);
+  const decidedAt = exactTimeText(clock.exactWallMicros?.() ?? wallMicros);
   return Object.assign(metadata ?? {}, { decision: { ...decision, decided_at: decidedAt } });
 }
 
@@ -148,13 +149,6 @@ export function withOver(
   over: JsonObject | undefined,
 ): JsonObject | undefined {
   return over === undefined ? metadata : { ...metadata, over };
-}
-
-/** Formats a time as in RFC 3339, in UTC, with microseconds. */
-function timeText(wallMicros: number): string {
-  const millis = Math.floor(wallMicros / 1000);
-  const micros = Math.floor(wallMicros) - millis * 1000;
-  return `${new Date(millis).toISOString().slice(0, -1)}${String(micros).padStart(3, '0')}Z`;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;

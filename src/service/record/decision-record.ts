@@ -7,6 +7,8 @@ import type { MatchBound } from '../../policy/match-work.js';
 export interface DecisionRecord {
   /** The fraction of such requests that is written. */
   readonly sample: number;
+  /** When the request was decided, in microseconds since 1970: on the clock of the store, if the store decided. */
+  readonly wallMicros: number;
   /** {@link RequestTrace.traceId}; '' if the caller sent none. */
   readonly traceId: string;
   /** {@link Caller.requestName}. */

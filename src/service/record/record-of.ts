@@ -23,7 +23,7 @@ const MAX_RECORDED_SOFT_LIMITS = 32;
 
 /** The part of a {@link RequestContext} that logs and spans need; a domain without a policy has no complete one. */
 export interface ReportedRequest
-  extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decisions'> {
+  extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decidedMicros' | 'decisions'> {
   readonly policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>;
 }
 
@@ -31,7 +31,7 @@ export interface ReportedRequest
 export function recordOf(
   reported: ReportedRequest,
   response: RateLimitResponse,
-  { sample, micros, reason }: Pick<DecisionRecord, 'sample' | 'micros' | 'reason'>,
+  { sample, wallMicros, micros, reason }: Pick<DecisionRecord, 'sample' | 'wallMicros' | 'micros' | 'reason'>,
 ): DecisionRecord {
   const { request, policy, caller } = reported;
   const all = request.descriptors;
@@ -41,6 +41,7 @@ export function recordOf(
   }
   return {
     sample,
+    wallMicros,
     traceId: caller.trace?.traceId ?? '',
     request: caller.requestName ?? '',
     domain: policy.domain,

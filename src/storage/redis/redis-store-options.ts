@@ -16,6 +16,8 @@ export interface RedisStoreOptions extends RedisServerOptions {
   readonly maxInFlight: number;
   /** Maximum number of keys in one call, unless a single request has more (REDIS_BATCH_KEYS). */
   readonly keysPerCall: number;
+  /** Whether outcomes tell when Redis decided, for the decision log; default false. */
+  readonly tellsTime?: boolean;
   /** Prefix of the keys; default `weir:1:`. */
   readonly keyPrefix?: string;
   /** Called for each call with the microseconds until its reply or failure, the number of items, and the failure. */

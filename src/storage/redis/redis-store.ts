@@ -251,7 +251,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   private newBatch(options: BatchOptions, keys: BatchKeys): TakeBatch {
-    return new TakeBatch(keys, this.countDeniedHits, this.time.estimatedMicros, options);
+    const { tellsTime = false } = this.options;
+    return new TakeBatch(keys, this.countDeniedHits, this.time.estimatedMicros, { ...options, tellsTime });
   }
 
   private flush(): void {

@@ -1,5 +1,5 @@
 import { expectState } from '../../invariant.js';
-import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
+import type { StorageError, TakeItem, TakeOutcome, TakeResult } from '../../limiter/bucket-store.js';
 import { freesExpired } from '../../limiter/holds/hold.js';
 import { append } from '../../runtime/append.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
@@ -53,6 +53,8 @@ export interface BatchOptions {
   readonly owner?: BatchOwner;
   /** Whether it is for bulk requests, see `OpenBatches` in redis-store.ts; default false. */
   readonly isBulk?: boolean;
+  /** Whether outcomes tell when Redis decided; default false. */
+  readonly tellsTime?: boolean;
 }
 
 /**
@@ -67,6 +69,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   readonly takenEpoch: unknown;
   readonly owner: BatchOwner | undefined;
   readonly isBulk: boolean;
+  private readonly tellsTime: boolean;
   /** Number of times that a server of a Redis Cluster redirected it. */
   redirections = 0;
   /** Whether it must be sent after ASKING (Redis Cluster specification, "ASK redirection"). */
@@ -97,12 +100,13 @@ export class TakeBatch implements Linked<TakeBatch> {
     names: BatchKeys,
     countDeniedHits: boolean,
     wallMicros: () => number,
-    { partition = ONLY_PARTITION, takenEpoch, owner, isBulk = false }: BatchOptions = {},
+    { partition = ONLY_PARTITION, takenEpoch, owner, isBulk = false, tellsTime = false }: BatchOptions = {},
   ) {
     this.partition = partition;
     this.takenEpoch = takenEpoch;
     this.owner = owner;
     this.isBulk = isBulk;
+    this.tellsTime = tellsTime;
     this.arguments = new TakeArgumentTable(wallMicros);
     this.buckets = new CallBuckets(names);
     this.countDeniedHits = countDeniedHits;
@@ -179,7 +183,9 @@ export class TakeBatch implements Linked<TakeBatch> {
       if (!step.started) at = step.start(values, at, nowMicros);
       const result =
         step instanceof TakeGroup ? step.next(items, nowMicros) : [step.next(items[0] as RunItem, nowMicros)];
-      if (take.resolve !== undefined) this.settle(take, result);
+      if (take.resolve === undefined) continue;
+      if (this.tellsTime) (result[0] as TakeOutcome).decidedMicros = nowMicros;
+      this.settle(take, result);
     }
   }
 

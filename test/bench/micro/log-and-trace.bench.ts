@@ -46,10 +46,7 @@ function decision({ logged = 0, traced = false }: Options): MicroCase {
     const policies = { domains: new Map([['bench', POLICY]]), version: 'bench' };
     const output = new LogOutput({ write: (bytes) => bytes.length });
     const settings = { decisionLogSample: { denied: logged, ok: logged }, decisionLogFile: '' };
-    const opened = openDecisionLog(
-      { settings, clock: systemClock, log, output, worker: undefined },
-      new Closers(),
-    );
+    const opened = openDecisionLog({ settings, log, output, worker: undefined }, new Closers());
     const codec = createWireCodec();
     const service = new ShouldRateLimit({
       codec,

@@ -1,6 +1,5 @@
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Descriptor } from '../../../src/codec/messages.js';
-import { systemClock } from '../../../src/limiter/clock.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
@@ -130,20 +129,6 @@ describe('decision_metadata', () => {
     const decider = on('decision_metadata: true');
     decider.clock.advance(1_234_567);
     expect(decisionOf(decider, chats)).toMatchObject({ decided_at: '2023-11-14T22:13:21.234567Z' });
-  });
-
-  test('the system clock tells the time of its latest monotonic reading, with microseconds', () => {
-    const start = Math.floor(performance.timeOrigin * 1000);
-    const wall = jest.spyOn(Date, 'now');
-    const sinceStart = jest.spyOn(performance, 'now').mockReturnValue(1234.5678);
-    wall.mockReturnValue((start + 1_234_567) / 1000);
-    systemClock.monotonicMicros();
-    sinceStart.mockReturnValue(1299.9);
-    expect(systemClock.exactWallMicros?.()).toBe(start + 1_234_567);
-    // The wall clock was set forward by an hour.
-    wall.mockReturnValue((start + 3_601_234_567) / 1000);
-    expect(systemClock.exactWallMicros?.()).toBeCloseTo(start + 3_601_234_567, 0);
-    jest.restoreAllMocks();
   });
 
   test('can be combined with RESPONSE_DYNAMIC_METADATA', () => {

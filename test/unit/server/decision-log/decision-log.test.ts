@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import type { Descriptor } from '../../../../src/codec/messages.js';
+import type { BucketStore, TakeResult } from '../../../../src/limiter/bucket-store.js';
 import { Closers } from '../../../../src/runtime/closers.js';
 import { MAX_LINE_CHARACTERS } from '../../../../src/server/decision-log/decision-line.js';
 import { openDecisionLog } from '../../../../src/server/decision-log/open-decision-log.js';
 import { LogOutput } from '../../../../src/telemetry/log-output.js';
-import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
 
@@ -45,7 +45,11 @@ interface Logged {
 }
 
 /** Returns a service with a sampled decision log. Random numbers come from `numbers`, in turn. */
-function logging(sample: { denied: number; ok: number }, numbers: readonly number[] = [0]): Logged {
+function logging(
+  sample: { denied: number; ok: number },
+  numbers: readonly number[] = [0],
+  store?: BucketStore,
+): Logged {
   const texts: string[] = [];
   const write = (bytes: Uint8Array): number => {
     texts.push(...Buffer.from(bytes).toString().split('\n').slice(0, -1));
@@ -55,7 +59,6 @@ function logging(sample: { denied: number; ok: number }, numbers: readonly numbe
   const opened = openDecisionLog(
     {
       settings: { decisionLogSample: sample, decisionLogFile: '' },
-      clock: new FakeClock(),
       log: { warn() {}, info() {} },
       output: new LogOutput({ write }),
       worker: undefined,
@@ -63,7 +66,10 @@ function logging(sample: { denied: number; ok: number }, numbers: readonly numbe
     },
     new Closers(),
   );
-  const decider = new Decider(POLICY, opened === undefined ? {} : { decisionLog: opened.log });
+  const decider = new Decider(POLICY, {
+    ...(opened !== undefined && { decisionLog: opened.log }),
+    ...(store !== undefined && { store }),
+  });
   return {
     decider,
     texts,
@@ -151,7 +157,7 @@ test('a line contains the whole request and its answer in the format of the sche
   decider.answer([descriptor(['other=1'], { limit: { requestsPerUnit: 0, unit: 1 } })]);
   decider.answer([descriptor(['api_key=hidden'])], 0, 'elsewhere');
   const redacted = [{ key: 'api_key', value: expect.stringMatching(/^\[redacted sha256:[\da-f]{8}\]$/) }];
-  const common = { decision: 1, time: '2023-11-14T22:13:20.000Z', sample: 1, micros: expect.any(Number) };
+  const common = { decision: 1, time: '2023-11-14T22:13:20.000000Z', sample: 1, micros: expect.any(Number) };
   expect(lines()).toEqual([
     {
       ...common,
@@ -220,6 +226,42 @@ test('a line contains the whole request and its answer in the format of the sche
     },
   ]);
   expect(texts.join()).not.toContain('hidden');
+});
+
+test('a line has the time at which the store decided, not the time of the answer', async () => {
+  const { decider, lines } = logging({ denied: 1, ok: 1 });
+  decider.clock.advance(1_234_567);
+  decider.answer([descriptor(['tenant=t'])]);
+  expect(lines()).toMatchObject([{ time: '2023-11-14T22:13:21.234567Z' }]);
+});
+
+test('with Redis, a line has the time of Redis, and that of this process if Redis was not asked', async () => {
+  const decidedMicros = 1_700_000_000_123_456;
+  const allowed = { limited: false, remaining: 1, waitMicros: 0, used: 1, forgiven: 0, cached: false };
+  const results: TakeResult[] = [
+    [{ ...allowed, decidedMicros }],
+    // Of a request that is divided between servers, one may not have decided.
+    [allowed, { ...allowed, decidedMicros }],
+    [{ ...allowed, limited: true, cached: true }],
+  ];
+  const store: BucketStore = {
+    take: async () => results.shift() as TakeResult,
+    close: async () => {},
+  };
+  const { decider, lines } = logging({ denied: 1, ok: 1 }, [0], store);
+  decider.clock.advance(1);
+  for (const more of [[], [descriptor(['tenant=u'])], []]) {
+    await decider.service.decide({
+      domain: 'd',
+      descriptors: [descriptor(['tenant=t']), ...more],
+      hitsAddend: 1,
+    });
+  }
+  expect(lines().map(({ time }) => time)).toEqual([
+    '2023-11-14T22:13:20.123456Z',
+    '2023-11-14T22:13:20.123456Z',
+    '2023-11-14T22:13:20.000001Z',
+  ]);
 });
 
 test('denied and other requests are sampled separately, and a share of 0 draws no random number', () => {
