@@ -47,6 +47,13 @@ test('npm run bench measures weir and the baseline, and prints a table', async (
   }
 });
 
+test('npm run bench compares weir in memory with a server that sends the same bytes', async () => {
+  const { code, stdout, stderr } = await runToEnd(process.execPath, [RUN, 'load', '--quick', 'one hot key']);
+  expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/\n {2}weir, memory .* \d+\.\d\d × ping-pong\n/);
+  expect(stdout).toMatch(/\n {2}ping-pong of the same bytes +\d+\.\d /);
+});
+
 test('micro benchmarks print their results', async () => {
   const args = [RUN, 'micro', '--quick', '3 descriptors'];
   const { code, stdout } = await runToEnd(process.execPath, args);

@@ -6,7 +6,7 @@ import { h2load } from './h2load.js';
 import type { LoadResult } from './load-result.js';
 import { messageOf, TENANT_ADDRESS } from './policy.js';
 import { runLoadClient } from './run-load-client.js';
-import type { BenchTarget } from './targets.js';
+import { type BenchTarget, IN_MEMORY, PING_PONG } from './targets.js';
 
 export interface MeasureOptions {
   readonly rounds: number;
@@ -26,6 +26,8 @@ export interface Row {
   readonly ratio: number | undefined;
   /** CPU time with a Redis Cluster, divided by the CPU time with a single Redis; undefined for other rows. */
   readonly clusterRatio: number | undefined;
+  /** CPU time in memory, divided by the CPU time of a ping-pong of the same bytes; undefined for other rows. */
+  readonly pingPongRatio: number | undefined;
   /** `serverMicros` + `redisMicros` of each round. */
   readonly rounds: readonly number[];
   readonly perSecond: number;
@@ -125,6 +127,7 @@ function summarizeRounds(
     redisMicros: target.redisPids.length === 0 ? undefined : middle((round) => round.redisMicros),
     ratio: undefined,
     clusterRatio: undefined,
+    pingPongRatio: undefined,
     rounds: rounds.map((round) => round.serverMicros + round.redisMicros),
     perSecond: middle((round) => round.requests / round.seconds),
     p50Micros: middle((round) => round.p50Micros),
@@ -201,12 +204,17 @@ export async function measureCase(
   });
   const baseline = rows[0]?.serverMicros;
   const single = rows.find(({ target }) => target === SINGLE_REDIS);
+  const pingPong = rows.find(({ target }) => target === PING_PONG);
   return rows.map((row) => ({
     ...row,
     ratio: baseline === undefined ? undefined : totalMicros(row) / baseline,
     clusterRatio:
       single !== undefined && row.target === `${SINGLE_REDIS} Cluster`
         ? totalMicros(row) / totalMicros(single)
+        : undefined,
+    pingPongRatio:
+      pingPong !== undefined && row.target === IN_MEMORY
+        ? row.serverMicros / pingPong.serverMicros
         : undefined,
   }));
 }

@@ -37,6 +37,7 @@ export function cells(row: Row): string[] {
 
 /** Returns a remark on a row, or an empty string. */
 function remark(row: Row): string {
+  if (row.pingPongRatio !== undefined) return `${row.pingPongRatio.toFixed(2)} × ping-pong`;
   if (row.clusterRatio !== undefined) return `${row.clusterRatio.toFixed(2)} × Redis`;
   return row.bytesPerTenant === undefined ? '' : `${row.bytesPerTenant.toFixed(0)} bytes per new tenant`;
 }

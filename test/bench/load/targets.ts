@@ -9,9 +9,11 @@ import { startCluster } from '../../support/redis/cluster.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { startWeir } from '../../support/weir/weir.js';
+import { TENANT } from './call-template.js';
 import type { BenchCase, BenchStore } from './cases.js';
 import { metricsSinkSettings } from './metrics-sinks.js';
-import { type Limit, planTable, policyText } from './policy.js';
+import { startPingPong } from './ping-pong.js';
+import { type Limit, messageOf, planTable, policyText } from './policy.js';
 
 /** A server under load. */
 export interface BenchTarget {
@@ -62,6 +64,22 @@ function tlsSettings(): NodeJS.ProcessEnv {
     GRPC_SERVER_TLS_CERT: folder.write('cert.pem', cert),
     GRPC_SERVER_TLS_KEY: folder.write('key.pem', key),
   };
+}
+
+/** Name of the server that {@link PING_PONG} is compared with. */
+export const IN_MEMORY = 'weir, memory';
+/** A server that sends the same bytes without a decision. */
+export const PING_PONG = 'ping-pong of the same bytes';
+
+/** Returns whether all calls of a case get the same answer from weir in memory, so that a ping-pong can send it. */
+function comparesPingPong({ load, generator, tls, envoy, ends }: BenchCase): boolean {
+  return load === 'saturation' && generator === 'h2load' && !tls && !envoy && !ends;
+}
+
+async function startPingPongFor(bench: BenchCase, memory: BenchTarget): Promise<BenchTarget> {
+  const message = messageOf(bench.descriptors, bench.rules, TENANT);
+  const { started, port } = await startPingPong(memory.port, message);
+  return { ...TARGET_DEFAULTS, name: PING_PONG, pid: started.pid, port };
 }
 
 async function startEnvoyFor(target: BenchTarget): Promise<BenchTarget> {
@@ -160,6 +178,8 @@ export async function startTargets(bench: BenchCase, options: TargetOptions): Pr
       ...options.external,
       name: `${options.external.host}:${options.external.port}`,
     });
+  const memory = all.find(({ name }) => name === IN_MEMORY);
+  if (memory !== undefined && comparesPingPong(bench)) all.push(await startPingPongFor(bench, memory));
   if (!bench.envoy) return all;
   const proxied: BenchTarget[] = [];
   for (const target of all) proxied.push(await startEnvoyFor(target));
