@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import Ajv from 'ajv';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { withChanges } from '../../support/envoy/envoy.js';
 import { FLOWS } from '../../support/kubernetes/flows.js';
 import { allows, flowText } from '../../support/kubernetes/network-policy.js';
@@ -14,6 +14,7 @@ import { repositoryRoot, toolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { acceptsConnections } from '../../support/redis/accepts-connections.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
+import { WEIR_MAIN } from '../../support/weir/weir.js';
 
 const FOLDER = join(repositoryRoot, 'deploy/kubernetes');
 const OTHERS = ['../envoy-gateway/envoy-gateway.yaml', '../from-ratelimit/kubernetes.yaml'];
@@ -60,6 +61,28 @@ describe('the Kubernetes manifests', () => {
     expect(data['open-api.yaml']).toBe(
       readFileSync(join(repositoryRoot, 'deploy/policies/open-api.yaml'), 'utf8'),
     );
+  });
+
+  test('the ConfigMap can hold a table of plans beside its policy, which weir reads', async () => {
+    const map = manifest('ConfigMap', 'weir-policies', 'policies.yaml');
+    map.data = {
+      'shop.yaml': stringify({
+        domain: 'shop',
+        plans: { by: 'customer', from: 'customers.csv', define: { gold: { calls: 600 } } },
+        descriptors: [
+          {
+            key: 'customer',
+            rate_limit: { unit: 'minute', requests_per_unit: { plan: 'calls', default: 100 } },
+          },
+        ],
+      }),
+      'customers.csv': 'customer,plan\nacme,gold\n',
+    };
+    const folder = new TempDir();
+    folder.write('policies.yaml', stringify(map));
+    const explain = ['explain', 'policies.yaml', 'customer=acme'];
+    const { stdout } = await runToEnd(process.execPath, [WEIR_MAIN, ...explain], { cwd: folder.path });
+    expect(stdout).toContain('window: 600 per minute');
   });
 
   test('contain every object of weir', () => {

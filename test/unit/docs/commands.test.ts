@@ -17,7 +17,7 @@ const TESTED: readonly (readonly [pattern: RegExp, test: string])[] = [
     'test/e2e/one-machine.test.ts',
   ],
   [/^\{ printf .* kubectl apply/, 'test/integration/deploy/kubernetes.test.ts'],
-  [/^helm install /, 'test/integration/deploy/helm/chart.test.ts'],
+  [/^(?:helm (?:install|template)|weir \S+ manifest\.yaml\b)/, 'test/integration/deploy/helm/chart.test.ts'],
   [/^(?:[A-Z_]+=\S+ )*npm test --|^npm run build && npx jest/, 'test/integration/test-command.test.ts'],
   [/^npm run bench\b/, 'test/integration/bench.test.ts'],
   [/^npm run release\b/, 'test/integration/release.test.ts'],

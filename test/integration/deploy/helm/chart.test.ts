@@ -26,6 +26,7 @@ import { allows, flowText } from '../../../support/kubernetes/network-policy.js'
 import { runToEnd } from '../../../support/process/processes.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import { optionalToolPath, repositoryRoot, toolPath } from '../../../support/process/tools.js';
+import { WEIR_MAIN } from '../../../support/weir/weir.js';
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
 const folder = new TempDir();
@@ -204,6 +205,33 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
       'shop.yaml': 'domain: shop',
       'customers.csv': table,
     });
+  });
+
+  test('the example of its README ships a table from a file, which weir reads in what the chart renders', async () => {
+    const page = read('deploy/helm/weir/README.md');
+    const [, values = ''] = /```yaml\n# file: values.yaml\n(.*?)```/s.exec(page) ?? [];
+    const [command = ''] = /^helm template (?:.*\\\n)*.*/m.exec(page) ?? [];
+    const shipped = new TempDir();
+    shipped.write('values.yaml', values);
+    // As spreadsheets save it on Windows.
+    shipped.write('customers.csv', '\ufeffcustomer,plan\r\nacme,gold\r\n"globex, inc",gold\r\n');
+    const helmCommand = command.replace(/^helm/, toolPath('helm')).replace('deploy/helm/weir', CHART);
+    const rendered = await runToEnd('sh', ['-c', helmCommand], { cwd: shipped.path, bareEnvironment: true });
+    expect(rendered).toMatchObject({ code: 0 });
+    const weir = (...args: readonly string[]) =>
+      runToEnd(process.execPath, [WEIR_MAIN, ...args], { cwd: shipped.path });
+    expect(await weir('check-config', 'manifest.yaml')).toMatchObject({ code: 0, stderr: '' });
+    const calls = async (customer: string) =>
+      (await weir('explain', 'manifest.yaml', `customer=${customer}`)).stdout.match(
+        /window: \d+ per minute/,
+      )?.[0];
+    expect(await calls('globex, inc')).toBe('window: 600 per minute');
+    expect(await calls('initech')).toBe('window: 100 per minute');
+  });
+
+  test.each(['tsv', 'json', 'jsonl', 'ndjson'])('ships tables in .%s files', async (ending) => {
+    const files = { [`customers.${ending}`]: 'text\twith tabs\n' };
+    expect(ofKind(await objectsWith({ policies: { files } }), 'ConfigMap').data).toEqual(files);
   });
 
   describe('refuses', () => {
