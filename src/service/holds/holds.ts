@@ -8,6 +8,7 @@ import {
 import type { Clock } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
 import { answerOf } from '../../limiter/failure-policy.js';
+import { type HoldId, hasBoundId } from '../../limiter/holds/hold.js';
 import type { PolicySet } from '../../policy/compiled-policy.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
@@ -295,7 +296,7 @@ export class Holds {
       const isLoss = end.id === undefined || end.source.isOwn();
       if (result === 'lost' && isLoss) counts.lost(domain, rule);
       else if (result === 'lost' && cause === 'request') counts.unsettled(domain, 'unverified');
-      record(records, { event: result, rule, ...(end.id && { hits: end.amount }), used });
+      record(records, { event: result, rule, ...(end.id && { hits: end.amount }), used }, end.id);
       return;
     }
     const outcome = Array.isArray(result) ? result[0] : undefined;
@@ -304,13 +305,13 @@ export class Holds {
       if (isSettled && cause === 'reset') counts.released(domain, rule, end.amount);
     } else if (!isSettled) {
       counts.unsettled(domain, 'unknown');
-      record(records, { event: 'unknown', rule });
+      record(records, { event: 'unknown', rule }, end.id);
     } else {
       const { forgiven, heldHits = 0 } = outcome;
       const hits = end.id === undefined ? heldHits : end.amount;
       counts.settled(domain, rule, hits, used);
       if (forgiven > 0) observer.counts.forgiven(domain, rule, forgiven);
-      record(records, { event: 'settled', rule, hits, used });
+      record(records, { event: 'settled', rule, hits, used }, end.id);
     }
   }
 
@@ -363,9 +364,13 @@ export class Holds {
   }
 }
 
-/** Records the result of a token for a hold. */
-function record(records: HoldRecord[] | undefined, end: HoldRecord): void {
-  if (records !== undefined && records.length < MAX_RECORDED_HOLDS) records.push(end);
+/**
+ * Records the result of a token for a hold. The id of a hold of the first edition is part of its token, so only an id
+ * that is a digest is recorded.
+ */
+function record(records: HoldRecord[] | undefined, end: HoldRecord, id?: HoldId): void {
+  if (records === undefined || records.length >= MAX_RECORDED_HOLDS) return;
+  records.push(id !== undefined && hasBoundId({ id }) ? { ...end, id } : end);
 }
 
 /** Resolves when all promises have resolved. Undefined without promises; most requests have one. */

@@ -1,6 +1,6 @@
 import type { ExceededBound } from '../../codec/messages.js';
 import type { Entry } from '../../limiter/entry.js';
-import type { HoldEffect } from '../../limiter/holds/hold.js';
+import type { HoldEffect, HoldId } from '../../limiter/holds/hold.js';
 import type { MatchBound } from '../../policy/match-work.js';
 
 /** A record of one request in the sampled decision log; docs/operate/decision-log.md describes the format. */
@@ -56,6 +56,8 @@ export const MAX_RECORDED_HOLDS = 32;
 /** A hold that a descriptor placed, or that its hold token names. */
 export interface HoldRecord {
   readonly event: HoldEvent;
+  /** Absent if it is unknown, as of the oldest hold of a bucket. */
+  readonly id?: HoldId;
   /** `Rule.path`; absent if the rule is unknown. */
   readonly rule?: string;
   /** Hits of the hold; absent if there is no such hold. */

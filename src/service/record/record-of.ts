@@ -116,8 +116,9 @@ function overSoftLimits(takes: readonly PlannedTake[]): readonly string[] {
 /** Returns the holds that a descriptor placed or ended. */
 function holdsOf({ takes, ends }: Decision): readonly HoldRecord[] {
   const records = [...(ends ?? [])];
-  for (const { label, hits, outcome } of takes) {
-    if (outcome?.hold === 'placed') records.push({ event: 'placed', rule: label, hits });
+  for (const { label, hits, holds, outcome } of takes) {
+    if (outcome?.hold !== 'placed' || holds === undefined) continue;
+    records.push({ event: 'placed', id: holds.id, rule: label, hits });
   }
   return records.slice(0, MAX_RECORDED_HOLDS);
 }

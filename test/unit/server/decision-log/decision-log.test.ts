@@ -104,31 +104,35 @@ test('a line contains the holds that a request placed or ended, without the toke
   decider.answer([cost]);
   decider.answer([descriptor(['hold=guess'])]);
   const [streams, tokens] = ['llm[streams]', 'llm[tokens]'];
+  const id = expect.stringMatching(/^[\da-f]{24}$/);
   expect(
     lines().map(({ descriptors }) => (descriptors as { holds?: unknown }[]).map(({ holds }) => holds)),
   ).toEqual([
     [
       [
-        { event: 'placed', rule: streams, hits: 1 },
-        { event: 'placed', rule: tokens, hits: 10 },
+        { event: 'placed', id, rule: streams, hits: 1 },
+        { event: 'placed', id, rule: tokens, hits: 10 },
       ],
     ],
     [undefined],
     [
       [
-        { event: 'settled', rule: streams, hits: 1, used: 1 },
-        { event: 'settled', rule: tokens, hits: 10, used: 7 },
+        { event: 'settled', id, rule: streams, hits: 1, used: 1 },
+        { event: 'settled', id, rule: tokens, hits: 10, used: 7 },
       ],
       undefined,
     ],
     [
       [
-        { event: 'unknown', rule: streams },
-        { event: 'unknown', rule: tokens },
+        { event: 'unknown', id, rule: streams },
+        { event: 'unknown', id, rule: tokens },
       ],
     ],
     [[{ event: 'malformed' }]],
   ]);
+  const ids = lines().map((line) => JSON.stringify(line).match(/(?<="id":")[\da-f]+/g) ?? []);
+  expect(new Set(ids[0]).size).toBe(2);
+  expect([ids[2], ids[3]]).toEqual([ids[0], ids[0]]);
   expect(texts.join()).not.toContain(token.slice(0, 40));
   expect(texts[2]).toContain('"entries":[{"key":"hold","value":"[hold token]"},{"key":"done","value":"1"}]');
 });
