@@ -6,8 +6,8 @@ import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCounter, AdminResult } from '../../telemetry/metrics.js';
 import type { AdminCaller } from '../admin-access.js';
 import type { AdminAnswer } from '../admin-endpoint.js';
-import { BucketCalls } from './bucket-calls.js';
-import { changeBuckets } from './bucket-changes.js';
+import { changeBuckets, releaseHolds } from './bucket-changes.js';
+import { findLimits } from './found-limits.js';
 import {
   type BucketAnswer,
   type BucketFailure,
@@ -15,16 +15,15 @@ import {
   changesSomething,
   READING_ACTIONS,
 } from './messages.js';
-import { type QuestionContext, QuestionFailure, type QuestionResult } from './question-context.js';
+import { type QuestionContext, QuestionFailure } from './question-context.js';
 import { domainNames, readQuestion, unknownDomain } from './read-question.js';
-import { releaseHolds } from './release-action.js';
-import { answerShow } from './shown-buckets.js';
+import { showBuckets } from './shown-buckets.js';
 
 /** Maximum number of questions that are answered at the same time. Further ones are refused. */
 export const MAX_QUESTIONS = 32;
 
 /** Dependencies of {@link BucketAdmin}. */
-export interface BucketAdminOptions extends Omit<QuestionContext, 'calls'> {
+export interface BucketAdminOptions extends QuestionContext {
   policies(): PolicySet | undefined;
   readonly log: Logger;
   readonly count: AdminCounter;
@@ -33,16 +32,10 @@ export interface BucketAdminOptions extends Omit<QuestionContext, 'calls'> {
 /** Answers the questions of `/buckets` in the process that has the store. */
 export class BucketAdmin {
   readonly #options: BucketAdminOptions;
-  readonly #context: QuestionContext;
   #running = 0;
 
   constructor(options: BucketAdminOptions) {
-    const { store, clock } = options;
     this.#options = options;
-    this.#context = {
-      ...options,
-      calls: new BucketCalls(store.buckets, store.timeoutMicros, clock),
-    };
   }
 
   /** Validates and answers a question. Never rejects. */
@@ -58,12 +51,12 @@ export class BucketAdmin {
     count(read.action, result);
     if (!READING_ACTIONS.has(read.action)) auditChange(log, read, caller, answered, result, policies());
     if (!(answered instanceof QuestionFailure)) return { status: 200, body: answered };
-    const { status, error, mayHaveChanged } = answered;
+    const { status, message: error, mayHaveChanged } = answered;
     const body: BucketFailure = { error, ...(mayHaveChanged && { maybe_done: true }) };
     return { status, body };
   }
 
-  async #answer(question: BucketQuestion): Promise<QuestionResult> {
+  async #answer(question: BucketQuestion): Promise<BucketAnswer | QuestionFailure> {
     if (this.#running >= MAX_QUESTIONS) {
       const undone = changesSomething(question) ? ', so nothing was changed' : '';
       return new QuestionFailure(503, `too many requests at once${undone}; try again`);
@@ -72,6 +65,7 @@ export class BucketAdmin {
     try {
       return await this.#do(question);
     } catch (error) {
+      if (error instanceof QuestionFailure) return error;
       this.#options.log.error({ err: error }, 'unexpected error');
       const mayHaveChanged = changesSomething(question);
       const unknown = mayHaveChanged ? ', and the server may have made the change' : '';
@@ -81,16 +75,15 @@ export class BucketAdmin {
     }
   }
 
-  async #do(question: BucketQuestion): Promise<QuestionResult> {
-    const context = this.#context;
-    const policies = this.#options.policies();
-    if (policies === undefined) return new QuestionFailure(503, 'no policy is in effect yet; try again');
+  async #do(question: BucketQuestion): Promise<BucketAnswer> {
+    const context = this.#options;
+    const policies = context.policies();
+    if (policies === undefined) throw new QuestionFailure(503, 'no policy is in effect yet; try again');
     const policy = policyFor(policies, question.domain);
-    if (typeof policy === 'string') return new QuestionFailure(400, policy);
-    const asked = { question, policy };
+    const asked = { question, policy, found: findLimits(context, policy, question) };
     switch (question.action) {
       case 'show':
-        return answerShow(asked, context);
+        return showBuckets(asked, context);
       case 'reset':
       case 'grant':
         return changeBuckets(asked, context);
@@ -100,7 +93,10 @@ export class BucketAdmin {
   }
 }
 
-function resultOf({ dry_run: dryRun }: BucketQuestion, answered: QuestionResult): AdminResult {
+function resultOf(
+  { dry_run: dryRun }: BucketQuestion,
+  answered: BucketAnswer | QuestionFailure,
+): AdminResult {
   if (answered instanceof QuestionFailure) return answered.status >= 500 ? 'failed' : 'refused';
   if (dryRun === true) return 'dry_run';
   // The result of the change is unknown for some of the buckets.
@@ -111,14 +107,18 @@ function resultOf({ dry_run: dryRun }: BucketQuestion, answered: QuestionResult)
     : 'ok';
 }
 
-/** Returns the policy of a domain, or the only policy if no domain is named. Returns a sentence if neither exists. */
-function policyFor({ domains }: PolicySet, domain: string | undefined): CompiledPolicy | string {
+/** Returns the policy of a domain, or the only policy if no domain is named. */
+function policyFor({ domains }: PolicySet, domain: string | undefined): CompiledPolicy {
   const [only, ...others] = domains.keys();
-  if (only === undefined) return 'no policy in effect has a domain; add a policy to the server';
+  if (only === undefined)
+    throw new QuestionFailure(400, 'no policy in effect has a domain; add a policy to the server');
   const policy = domain === undefined && others.length > 0 ? undefined : domains.get(domain ?? only);
   if (policy !== undefined) return policy;
-  if (domain === undefined) return `the server has several domains; specify one of ${domainNames(domains)}`;
-  return unknownDomain(domains, domain);
+  const wrong =
+    domain === undefined
+      ? `the server has several domains; specify one of ${domainNames(domains)}`
+      : unknownDomain(domains, domain);
+  throw new QuestionFailure(400, wrong);
 }
 
 /** Maximum number of buckets in a log line. Further ones are counted. */
@@ -131,14 +131,14 @@ function auditChange(
   log: Logger,
   question: BucketQuestion,
   { by, peer }: AdminCaller,
-  answered: QuestionResult,
+  answered: BucketAnswer | QuestionFailure,
   result: AdminResult,
   policies: PolicySet | undefined,
 ): void {
   const { action, entries, dry_run: dryRun = false, ...asked } = question;
   const told =
     answered instanceof QuestionFailure
-      ? { entries: shownEntries(redactedByAll(entries, policies)), error: answered.error }
+      ? { entries: shownEntries(redactedByAll(entries, policies)), error: answered.message }
       : doneFields(answered);
   log.info({ action, by, peer, result, ...(dryRun && { dry_run: true }), ...asked, ...told }, MESSAGE);
 }

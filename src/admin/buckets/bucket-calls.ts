@@ -1,13 +1,8 @@
 import { BrokenInvariant } from '../../invariant.js';
-import {
-  type BucketStore,
-  StorageError,
-  type TakeItem,
-  type TakeOutcome,
-} from '../../limiter/bucket-store.js';
-import type { Clock } from '../../limiter/clock.js';
+import { StorageError, type TakeItem, type TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { PlannedTake } from '../../service/plan.js';
+import type { QuestionContext } from './question-context.js';
 
 /** Number of buckets that are read or changed at the same time. */
 const MAX_CONCURRENT_CALLS = 20;
@@ -25,58 +20,57 @@ export interface BucketFound {
   readonly after: TakeOutcome;
 }
 
+/** The store that decides, and the clock of its deadlines. */
+type CallContext = Pick<QuestionContext, 'store' | 'clock'>;
+
 /**
- * Peeks at buckets and gives hits back to them, through the store that decides. Each bucket changes in one atomic step.
- * Several buckets are processed at the same time.
+ * Peeks at buckets and gives hits back to them. Each bucket changes in one atomic step. Several buckets are processed at
+ * the same time. Returns an answer for each call, in the same order.
  */
-export class BucketCalls {
-  readonly #store: BucketStore;
-  readonly #timeoutMicros: number;
-  readonly #clock: Clock;
-
-  constructor(store: BucketStore, timeoutMicros: number, clock: Clock) {
-    this.#store = store;
-    this.#timeoutMicros = timeoutMicros;
-    this.#clock = clock;
+export async function askBuckets(
+  calls: readonly BucketCall[],
+  context: CallContext,
+): Promise<readonly (BucketFound | StorageError)[]> {
+  const found: (BucketFound | StorageError)[] = [];
+  for (let at = 0; at < calls.length; at += MAX_CONCURRENT_CALLS) {
+    const part = calls.slice(at, at + MAX_CONCURRENT_CALLS);
+    found.push(...(await Promise.all(part.map((call) => askBucket(call, context)))));
   }
+  return found;
+}
 
-  /** Returns an answer for each call, in the same order. */
-  async ask(calls: readonly BucketCall[]): Promise<readonly (BucketFound | StorageError)[]> {
-    const found: (BucketFound | StorageError)[] = [];
-    for (let at = 0; at < calls.length; at += MAX_CONCURRENT_CALLS) {
-      found.push(
-        ...(await Promise.all(calls.slice(at, at + MAX_CONCURRENT_CALLS).map((call) => this.#ask(call)))),
-      );
-    }
-    return found;
+async function askBucket(
+  { take, hits }: BucketCall,
+  context: CallContext,
+): Promise<BucketFound | StorageError> {
+  const { key, tagLength, rate, holds } = take;
+  // A refund of 0 is a peek that no cache answers and that cannot be denied. Expired holds are given back first.
+  const look: TakeItem = { key, tagLength, rate, hits: 0, refund: true, enforcement: 'observe', holds };
+  if (hits === 0) return takeItems([look], context);
+  let denied = 0;
+  if (countsPastLimit(rate) && hits < Number.MAX_SAFE_INTEGER) {
+    const found = await takeItems([look], context);
+    if (found instanceof StorageError) return found;
+    denied = Math.max(0, found.before.used - rate.reportedLimit);
   }
+  // Hits that are counted in the meantime are unknown, and may use up some of the returned hits.
+  const back = Math.min(hits + denied, Number.MAX_SAFE_INTEGER);
+  const refund: TakeItem = { key, tagLength, rate, hits: back, refund: true, enforcement: 'observe' };
+  return takeItems([look, refund], context);
+}
 
-  async #ask({ take, hits }: BucketCall): Promise<BucketFound | StorageError> {
-    const { key, tagLength, rate, holds } = take;
-    // A refund of 0 is a peek that no cache answers and that cannot be denied. Expired holds are given back first.
-    const look: TakeItem = { key, tagLength, rate, hits: 0, refund: true, enforcement: 'observe', holds };
-    if (hits === 0) return this.#take([look]);
-    let denied = 0;
-    if (countsPastLimit(rate) && hits < Number.MAX_SAFE_INTEGER) {
-      const found = await this.#take([look]);
-      if (found instanceof StorageError) return found;
-      denied = Math.max(0, found.before.used - rate.reportedLimit);
-    }
-    // Hits that are counted in the meantime are unknown, and may use up some of the returned hits.
-    const back = Math.min(hits + denied, Number.MAX_SAFE_INTEGER);
-    return this.#take([look, { key, tagLength, rate, hits: back, refund: true, enforcement: 'observe' }]);
-  }
-
-  async #take(items: readonly TakeItem[]): Promise<BucketFound | StorageError> {
-    const deadlineMicros = this.#clock.monotonicMicros() + this.#timeoutMicros;
-    try {
-      const result = await this.#store.take(items, deadlineMicros);
-      if (result instanceof StorageError) return result;
-      return { before: result[0] as TakeOutcome, after: result.at(-1) as TakeOutcome };
-    } catch (error) {
-      if (error instanceof BrokenInvariant) return new StorageError('broken', error.message);
-      throw error;
-    }
+async function takeItems(
+  items: readonly TakeItem[],
+  { store, clock }: CallContext,
+): Promise<BucketFound | StorageError> {
+  const deadlineMicros = clock.monotonicMicros() + store.timeoutMicros;
+  try {
+    const result = await store.buckets.take(items, deadlineMicros);
+    if (result instanceof StorageError) return result;
+    return { before: result[0] as TakeOutcome, after: result.at(-1) as TakeOutcome };
+  } catch (error) {
+    if (error instanceof BrokenInvariant) return new StorageError('broken', error.message);
+    throw error;
   }
 }
 

@@ -1,50 +1,58 @@
 import { StorageError } from '../../limiter/bucket-store.js';
+import { planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { PLAN_FLAGS, UNLIMITED } from '../../policy/plans/plan-table.js';
 import { firstNames, quantity } from '../../quantity.js';
-import type { BucketCall, BucketFound } from './bucket-calls.js';
+import { askBuckets, type BucketCall, type BucketFound } from './bucket-calls.js';
 import { levelOf, levelWith } from './bucket-level.js';
-import { type FoundLimit, type FoundLimits, findLimits } from './found-limits.js';
-import { releasedCount, releaseFrom, releaseNotes, shownRelease } from './holds/released-holds.js';
-import { heldLimits } from './holds/shown-holds.js';
-import type { BucketLevel, BucketQuestion, ShownBucket } from './messages.js';
+import type { FoundLimit, FoundLimits } from './found-limits.js';
+import { decodeHoldId } from './holds/hold-id.js';
 import {
-  answerTo,
+  type Released,
+  releasedCount,
+  releaseFrom,
+  releaseNotes,
+  shownRelease,
+} from './holds/released-holds.js';
+import { heldLimits } from './holds/shown-holds.js';
+import type { BucketAnswer, BucketLevel, BucketQuestion, ShownBucket } from './messages.js';
+import {
   changeFailed,
   failedChange,
   mayHaveChanged,
-  type PolicyQuestion,
-  planSource,
   type QuestionContext,
   QuestionFailure,
-  type QuestionResult,
 } from './question-context.js';
 import { quotedText } from './read-question.js';
-import { failureOfAll, notAsked, sentence, shownLimit, storeUnread } from './shown-buckets.js';
+import {
+  answerTo,
+  failureOfAll,
+  notAsked,
+  type PolicyQuestion,
+  sentence,
+  shownLimit,
+  unreadFailure,
+} from './shown-buckets.js';
 
 /** Maximum number of rules in a message. */
 const MAX_NAMED = 10;
 
 /** A limit with a known bucket, and the operation on it. */
-interface Change {
+interface Change extends BucketCall {
   readonly limit: FoundLimit;
-  readonly call: BucketCall;
 }
 
 /**
  * Runs `reset` and `grant`: gives tokens back to every known bucket, each in one atomic step. A reset then ends all
  * holds of the buckets, so that no end of an earlier request changes them again.
  */
-export async function changeBuckets(
-  asked: PolicyQuestion,
-  context: QuestionContext,
-): Promise<QuestionResult> {
-  const { question, policy } = asked;
-  const { calls, keyPrefix, store } = context;
-  const found = findLimits(planSource(context, policy), question);
-  if (typeof found === 'string') return new QuestionFailure(400, found);
+export async function changeBuckets(asked: PolicyQuestion, context: QuestionContext): Promise<BucketAnswer> {
+  const { question, policy, found } = asked;
   const changes = changesOf(question, found);
-  if (typeof changes === 'string') return new QuestionFailure(400, changes);
   const isDry = question.dry_run === true;
-  const answers = await calls.ask(changes.map(({ call }) => (isDry ? { ...call, hits: 0 } : call)));
+  const answers = await askBuckets(
+    changes.map(({ take, hits }) => ({ take, hits: isDry ? 0 : hits })),
+    context,
+  );
   const notes = [...found.notes];
   const held = question.action === 'reset' ? heldLimits(changes.map(({ limit }) => limit)) : [];
   if (found.limits.some(({ rate }) => rate.kind === 'concurrency')) {
@@ -54,10 +62,8 @@ export async function changeBuckets(
   }
   if (!isDry) notes.push(...(await announceChanges(answers, context)));
   const failure = failureOfAll(answers);
-  if (failure !== undefined) {
-    // A dry run only peeks.
-    return isDry ? new QuestionFailure(503, storeUnread(failure)) : failedChange(failure);
-  }
+  // A dry run only peeks.
+  if (failure !== undefined) throw isDry ? unreadFailure(failure) : failedChange(failure);
   const failed = (error: StorageError): string => (isDry ? notAsked(error) : sentence(changeFailed(error)));
   const results = await releaseFrom(held, { hold: undefined, isDry }, context, policy.domain);
   if (releasedCount(results) > 0) notes.push(...releaseNotes(results, isDry));
@@ -65,47 +71,56 @@ export async function changeBuckets(
     const answer = answers[i] as BucketFound | StorageError;
     const there = answer instanceof StorageError ? { note: failed(answer) } : levels(change, answer, isDry);
     const released = results[held.findIndex(({ limit }) => limit === change.limit)];
-    return shownLimit(change.limit, keyPrefix, { ...(released && shownRelease(released)), ...there });
+    return shownLimit(change.limit, context.keyPrefix, { ...(released && shownRelease(released)), ...there });
   });
   notes.push(...notesOn(question, changes, buckets));
-  const { meets, entries } = found;
-  const { rule } = question;
   const unchanged = found.limits.filter(
-    (limit) => limit.take === undefined && limit.rate.kind !== 'concurrency' && isOfRule(limit, rule),
+    (limit) =>
+      limit.take === undefined && limit.rate.kind !== 'concurrency' && isOfRule(limit, question.rule),
   );
-  const more = found.more + unchanged.length;
-  return answerTo(asked, store.name, entries, { meets, buckets, more, notes });
+  return answerTo(asked, context, { buckets, more: found.more + unchanged.length, notes });
 }
 
-/** Returns the operations on known buckets of the selected rule, or the reason why no bucket is known. */
-function changesOf(question: BucketQuestion, found: FoundLimits): readonly Change[] | string {
+/** Returns the operations on known buckets of the selected rule. Throws if no bucket is known. */
+function changesOf(question: BucketQuestion, found: FoundLimits): readonly Change[] {
   const { tokens } = question;
-  const limits = selectLimits(question, found);
-  if (typeof limits === 'string') return limits;
-  const changeable = limits.filter(({ rate }) => rate.kind !== 'concurrency');
+  const changeable = selectLimits(question, found).filter(({ rate }) => rate.kind !== 'concurrency');
   if (changeable.length === 0) {
-    return 'a concurrency limit has no tokens to give back, because it counts requests in flight; use release';
+    throw new QuestionFailure(
+      400,
+      'a concurrency limit has no tokens to give back, because it counts requests in flight; use release',
+    );
   }
   const known = changeable.flatMap((limit) =>
     limit.take === undefined
       ? []
       : // As many hits fill any bucket, and empty any window.
-        { limit, call: { take: limit.take, hits: tokens ?? Number.MAX_SAFE_INTEGER } },
+        { limit, take: limit.take, hits: tokens ?? Number.MAX_SAFE_INTEGER },
   );
-  return known.length > 0 ? known : valuesMissing(changeable);
+  if (known.length === 0) throw valuesMissing(changeable);
+  return known;
 }
 
-/** Returns the limits of the rule in a question, or an error message if no limit has this rule. */
-export function selectLimits({ rule }: BucketQuestion, found: FoundLimits): readonly FoundLimit[] | string {
+/** Returns the limits of the rule in a question. Throws if no limit has this rule. */
+function selectLimits({ rule }: BucketQuestion, found: FoundLimits): readonly FoundLimit[] {
   if (found.meets === 'nothing')
-    return 'no limit applies to these entries, so there is no bucket to change; check the entries with weir explain';
+    throw new QuestionFailure(
+      400,
+      'no limit applies to these entries, so there is no bucket to change; check the entries with weir explain',
+    );
   if (found.limits.length === 0)
-    return 'the rules for these entries are unlimited, so there is no bucket to change';
+    throw new QuestionFailure(
+      400,
+      'the rules for these entries are unlimited, so there is no bucket to change',
+    );
   const limits = found.limits.filter((limit) => isOfRule(limit, rule));
   if (limits.length > 0) return limits;
   const labels = [...new Set(found.limits.map(({ label }) => quotedText(label)))];
   const there = firstNames(labels, MAX_NAMED);
-  return `rule must be a rule that these entries match (${there}), not ${quotedText(rule ?? '')}`;
+  throw new QuestionFailure(
+    400,
+    `rule must be a rule that these entries match (${there}), not ${quotedText(rule ?? '')}`,
+  );
 }
 
 /** Returns whether a limit is one of the rule in a question. */
@@ -113,18 +128,21 @@ function isOfRule({ label, name }: FoundLimit, rule: string | undefined): boolea
   return rule === undefined || label === rule || name === rule;
 }
 
-/** Returns an error message for limits whose buckets are unknown. */
-export function valuesMissing(limits: readonly FoundLimit[]): string {
+/** Returns the error of a question about limits whose buckets are unknown. */
+function valuesMissing(limits: readonly FoundLimit[]): QuestionFailure {
   const missing = [...new Set(limits.flatMap((limit) => limit.missing))].slice(0, MAX_NAMED).map(quotedText);
-  return `these entries do not identify a bucket; also specify the value of ${missing.join(', ')}`;
+  return new QuestionFailure(
+    400,
+    `these entries do not identify a bucket; also specify the value of ${missing.join(', ')}`,
+  );
 }
 
 function levels(
-  { limit: { rate }, call }: Change,
+  { limit: { rate }, hits }: Change,
   { before, after }: BucketFound,
   isDry: boolean,
 ): { before: BucketLevel; now: BucketLevel } {
-  const now = isDry ? levelWith(rate, before, call.hits) : levelOf(rate, after);
+  const now = isDry ? levelWith(rate, before, hits) : levelOf(rate, after);
   return { before: levelOf(rate, before), now };
 }
 
@@ -160,4 +178,76 @@ function notesOn(
   if (isCut)
     notes.push(`${dryRun === true ? 'Tokens would be' : 'Tokens were'} granted only up to the capacity.`);
   return notes;
+}
+
+/**
+ * Runs `release`: settles one hold or all holds of the buckets, with a use of 0. Their slots or hits are free again,
+ * and the end of their requests has no effect.
+ */
+export async function releaseHolds(asked: PolicyQuestion, context: QuestionContext): Promise<BucketAnswer> {
+  const { question, policy, found } = asked;
+  const held = heldLimits(found.limits.filter((limit) => isOfRule(limit, question.rule)));
+  const plan = planOfCustomer(policy.plans, found.entries);
+  if (held.length === 0 && policy.hasHolds && plan?.flags.includes(PLAN_FLAGS[UNLIMITED]) === true)
+    throw new QuestionFailure(400, HOLDS_OF_UNLIMITED);
+  const limits = selectLimits(question, found);
+  if (held.length === 0) throw withoutHolds(limits);
+  const peek = () =>
+    askBuckets(
+      held.map(({ take }) => ({ take, hits: 0 })),
+      context,
+    );
+  const before = await peek();
+  const unavailable = failureOfAll(before);
+  if (unavailable !== undefined) throw unreadFailure(unavailable);
+
+  const isDry = question.dry_run === true;
+  const hold = question.hold === undefined ? undefined : decodeHoldId(question.hold);
+  const results = await releaseFrom(held, { hold, isDry }, context, policy.domain);
+  const count = releasedCount(results);
+  const failure = results.find((released) => released.failure !== undefined)?.failure;
+  if (count === 0 && failure !== undefined) throw failedChange(failure);
+  if (count === 0 && hold !== undefined) throw new QuestionFailure(404, NO_SUCH_HOLD);
+
+  const after = isDry ? before : await peek();
+  const buckets = held.map(({ limit }, i): ShownBucket => {
+    const released = results[i] as Released;
+    return shownLimit(limit, context.keyPrefix, {
+      ...levelsOf(limit, before[i], after[i]),
+      ...shownRelease(released),
+    });
+  });
+  return answerTo(asked, context, {
+    buckets,
+    more: found.more + limits.filter(({ take, hasHolds }) => take === undefined && hasHolds).length,
+    notes: [...found.notes, ...releaseNotes(results, isDry)],
+  });
+}
+
+const NO_SUCH_HOLD =
+  'these buckets have no hold with this ID, because the hold was settled or released, or has expired; list ' +
+  'the current holds with weir bucket show';
+
+const HOLDS_OF_UNLIMITED =
+  'the customer is unlimited, so these entries have no limits with holds; holds from before limit no requests, and ' +
+  'expire; to release them now, remove unlimited from the row of the customer, wait until weir has loaded it, and ' +
+  'run this command again';
+
+function withoutHolds(limits: readonly FoundLimit[]): QuestionFailure {
+  if (limits.every(({ take }) => take === undefined)) return valuesMissing(limits);
+  return new QuestionFailure(
+    400,
+    'these limits have no holds; only concurrency limits and limits with "hold" have holds',
+  );
+}
+
+function levelsOf(
+  { rate }: FoundLimit,
+  before: BucketFound | StorageError | undefined,
+  after: BucketFound | StorageError | undefined,
+): Pick<ShownBucket, 'before' | 'now'> {
+  const level = (found: typeof before) =>
+    found === undefined || found instanceof StorageError ? undefined : levelOf(rate, found.after);
+  const [was, is] = [level(before), level(after)];
+  return { ...(was && { before: was }), ...(is && { now: is }) };
 }

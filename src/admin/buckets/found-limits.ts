@@ -1,3 +1,4 @@
+import type { Descriptor } from '../../codec/messages.js';
 import type { Enforcement } from '../../limiter/bucket-store.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
@@ -16,17 +17,14 @@ import {
 import { isSecretKey, redactEntries, redacted } from '../../policy/redact.js';
 import { phaseAt, type Rule } from '../../policy/rule.js';
 import { quantity } from '../../quantity.js';
-import type { PlannedTake } from '../../service/plan.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
+import { applyReplacesAndQuotas } from '../../service/enforcement/quotas-and-replaces.js';
+import { matchAndPlan, OVERRIDE_UNITS, planDescriptor, takeWithoutBlock } from '../../service/match.js';
+import { type Decision, type PlannedTake, RequestContext } from '../../service/plan.js';
 import { shown } from '../../shown-text.js';
-import {
-  limitsAt,
-  type MatchingLimit,
-  type MatchingLimits,
-  matchingLimits,
-  type PlanSource,
-} from './matching-limits.js';
 import type { BucketAction, BucketQuestion } from './messages.js';
-import { readOverride } from './read-question.js';
+import { type QuestionContext, QuestionFailure } from './question-context.js';
+import { type OverrideLimit, readOverride } from './read-question.js';
 
 /** Maximum number of limits that an answer lists. Further ones are counted. */
 export const MAX_LIMITS_LISTED = 200;
@@ -34,9 +32,11 @@ export const MAX_LIMITS_LISTED = 200;
 /** Maximum number of characters of a value in the description of a limit, which repeats it for each limit. */
 const MAX_VALUE = 256;
 
-/** Action of a question, and the context in which its descriptor is planned. */
-interface FindSource extends PlanSource {
+/** Action of a question, and the context in which its descriptor is planned, as in a request. */
+interface FindSource extends Pick<QuestionContext, 'answers' | 'maxLimits' | 'matchWork'> {
   readonly action: BucketAction;
+  readonly policy: CompiledPolicy;
+  readonly wallMicros: number;
 }
 
 /** A limit that applies to the entries of a question, or could apply to them. */
@@ -72,24 +72,33 @@ export interface FoundLimits {
 }
 
 /**
- * Finds the limits that apply to a descriptor, or that could apply to descriptors with its entries. Returns a sentence
- * if the question cannot be answered.
+ * Finds the limits that apply to a descriptor, or that could apply to descriptors with its entries. Throws a
+ * {@link QuestionFailure} if the question cannot be answered.
  */
 export function findLimits(
-  planned: PlanSource,
-  question: Pick<BucketQuestion, 'action' | 'entries' | 'limit'>,
-): FoundLimits | string {
-  const { action, entries } = question;
-  const source: FindSource = { ...planned, action };
-  const override = readOverride(question.limit);
+  { clock, answers, maxLimits, matchWork }: QuestionContext,
+  policy: CompiledPolicy,
+  { action, entries, limit }: BucketQuestion,
+): FoundLimits {
+  const source: FindSource = {
+    action,
+    policy,
+    wallMicros: clock.wallMicros(),
+    answers,
+    maxLimits,
+    matchWork,
+  };
+  const override = readOverride(limit);
   const met = matchingLimits(source, entries);
-  if (typeof met === 'string') return met;
   const overridden = override && matchingLimits(source, entries, override);
-  if (typeof overridden === 'string') return overridden;
   const isMet = met.match.rules.length > 0;
-  if (!isMet && overridden === undefined) return findPossible(source, met.match.entries);
-  const others = countPossible(source, met.match.entries) - countingOf(action, met.match.rules);
-  const { policy } = source;
+  const isListed = !isMet && overridden === undefined;
+  const possible = findPossible(source, met.match.entries, isListed ? MAX_LIMITS_LISTED : 0);
+  if (isListed) {
+    if (possible === undefined) throw new QuestionFailure(400, TOO_MANY_ENTRIES);
+    return possible;
+  }
+  const others = (possible?.more ?? 0) - countingOf(action, met.match.rules);
   const whole = redactEntries(met.match.entries, policy.secretKeys).map(({ key, value }) => ({
     key,
     value: shown(value, MAX_VALUE),
@@ -118,8 +127,12 @@ export function findLimits(
   };
 }
 
+const TOO_MANY_ENTRIES =
+  'no limit applies to exactly these entries, and weir finds limits with additional entries only for up to ' +
+  `${MAX_PAIRS} entries; use fewer entries`;
+
 /** Returns a sentence about the row of `plans` that applies to the entries. */
-function planNotes({ policy, wallMicros }: PlanSource, entries: readonly Entry[]): readonly string[] {
+function planNotes({ policy, wallMicros }: FindSource, entries: readonly Entry[]): readonly string[] {
   const { plans } = policy;
   if (plans !== undefined && !entries.some(({ key }) => key === plans.by)) {
     return [`Values from plans are those of customers without a row. Add a value for ${plans.by}.`];
@@ -197,19 +210,13 @@ function concerns(action: BucketAction, { rate, hasHolds }: Pick<FoundLimit, 'ra
   return action === 'show' || rate.kind !== 'concurrency';
 }
 
-/** Finds the limits of descriptors that have these entries and others. Lists up to `most` limits. */
-function findPossible(
-  source: FindSource,
-  entries: readonly Entry[],
-  most = MAX_LIMITS_LISTED,
-): FoundLimits | string {
+/**
+ * Finds the limits of descriptors that have these entries and any others. Lists up to `most` limits. Returns undefined
+ * for too many entries.
+ */
+function findPossible(source: FindSource, entries: readonly Entry[], most: number): FoundLimits | undefined {
   const pairs = entries.filter((entry, at) => entries.findIndex((other) => isSame(entry, other)) === at);
-  if (pairs.length > MAX_PAIRS) {
-    return (
-      'no limit applies to exactly these entries, and weir finds limits with additional entries only for ' +
-      `up to ${MAX_PAIRS} entries; use fewer entries`
-    );
-  }
+  if (pairs.length > MAX_PAIRS) return undefined;
   const known: FoundLimit[] = [];
   const others: FoundLimit[] = [];
   let more = 0;
@@ -236,12 +243,6 @@ function findPossible(
     more: more + limits.slice(most).filter((limit) => concerns(source.action, limit)).length,
     notes,
   };
-}
-
-/** Counts the limits that could apply to descriptors with these entries and any others. */
-function countPossible(source: FindSource, entries: readonly Entry[]): number {
-  const found = findPossible(source, entries, 0);
-  return typeof found === 'string' ? 0 : found.more;
 }
 
 function isSame(one: Entry, other: Entry): boolean {
@@ -276,4 +277,74 @@ function shownEntry({ key, value, pattern, shared }: NodeEntry, policy: Compiled
   if (value === undefined || shared) return { key, value: pattern };
   if (!isSecretKey(key, policy.secretKeys)) return { key, value: shown(value, MAX_VALUE) };
   return { key, value: redacted(value) };
+}
+
+/** A limit of a descriptor. */
+interface MatchingLimit {
+  /** The take of a request. */
+  readonly take: PlannedTake;
+  /** The take from the limit's bucket. It differs from `take` if the customer is blocked. */
+  readonly bucket: PlannedTake;
+}
+
+/** Limits of a descriptor. */
+interface MatchingLimits {
+  readonly match: Match;
+  /** In the order of the policy file. */
+  readonly limits: readonly MatchingLimit[];
+  readonly unlimited: boolean;
+}
+
+function contextOf(
+  { policy, wallMicros, answers, maxLimits, matchWork }: FindSource,
+  entries: readonly Entry[],
+  override?: OverrideLimit,
+): RequestContext {
+  const limit = override && {
+    requestsPerUnit: override.requestsPerUnit,
+    unit: Number(Object.keys(OVERRIDE_UNITS).find((unit) => OVERRIDE_UNITS[Number(unit)] === override.unit)),
+  };
+  const descriptor: Descriptor = { entries, limit, hitsAddend: 0, isNegativeHits: false };
+  const request = { domain: policy.domain, descriptors: [descriptor], hitsAddend: 0 };
+  // Rules with `enforce_percent` are shown as enforced.
+  const clock = { wallMicros: () => wallMicros };
+  const options = { answers, maxLimits, matchWork, clock, random: () => 0 };
+  return new RequestContext(options, request, policy, CALLER_WITHOUT_DEADLINE, 0);
+}
+
+function metBy(context: RequestContext): MatchingLimits {
+  const { match, takes, unlimited } = context.decisions[0] as Decision;
+  const descriptor = context.request.descriptors[0] as Descriptor;
+  const limits = takes.map((take) => ({
+    take,
+    bucket: takeWithoutBlock(context, descriptor, match, take),
+  }));
+  return { match, limits, unlimited };
+}
+
+/**
+ * Returns the limits of a request with one descriptor, from the same code that decides requests. `override` is a limit
+ * in the request. Throws if weir would not decide such a request.
+ */
+function matchingLimits(
+  source: FindSource,
+  entries: readonly Entry[],
+  override?: OverrideLimit,
+): MatchingLimits {
+  const context = contextOf(source, entries, override);
+  const exceeded = matchAndPlan(context);
+  if (exceeded === undefined) return metBy(context);
+  throw new QuestionFailure(
+    400,
+    `weir does not decide requests with this descriptor (${exceeded}); see docs/reference/bounds.md`,
+  );
+}
+
+/** Returns the limits of a descriptor with a known `match`. */
+function limitsAt(source: FindSource, match: Match): MatchingLimits {
+  const context = contextOf(source, match.entries);
+  const [descriptor] = context.request.descriptors as readonly [Descriptor];
+  context.decisions.push(planDescriptor(context, descriptor, match));
+  applyReplacesAndQuotas(context);
+  return metBy(context);
 }

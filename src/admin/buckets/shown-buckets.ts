@@ -1,19 +1,61 @@
 import { StorageError } from '../../limiter/bucket-store.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describeRate } from '../../policy/describe.js';
+import { redactEntries } from '../../policy/redact.js';
 import { redisKey, slotOfKey } from '../../storage/redis/redis-key.js';
-import type { BucketFound } from './bucket-calls.js';
+import { askBuckets, type BucketFound } from './bucket-calls.js';
 import { levelOf } from './bucket-level.js';
-import { type FoundLimit, findLimits } from './found-limits.js';
+import type { FoundLimit, FoundLimits } from './found-limits.js';
 import { shownHolds } from './holds/shown-holds.js';
-import type { ShownBucket } from './messages.js';
-import {
-  answerTo,
-  type PolicyQuestion,
-  planSource,
-  type QuestionContext,
-  QuestionFailure,
-  type QuestionResult,
-} from './question-context.js';
+import type { BucketAnswer, BucketQuestion, ShownBucket } from './messages.js';
+import { type QuestionContext, QuestionFailure } from './question-context.js';
+
+/** A validated question with the policy of its domain, and the limits for its entries. */
+export interface PolicyQuestion {
+  readonly question: BucketQuestion;
+  readonly policy: CompiledPolicy;
+  readonly found: FoundLimits;
+}
+
+/** Runs `show`: returns the limits that apply or could apply to a descriptor, and the levels of their buckets. */
+export async function showBuckets(asked: PolicyQuestion, context: QuestionContext): Promise<BucketAnswer> {
+  const { limits, more, notes } = asked.found;
+  const { keyPrefix } = context;
+  const takes = limits.flatMap(({ take }) => take ?? []);
+  const answers = await askBuckets(
+    takes.map((take) => ({ take, hits: 0 })),
+    context,
+  );
+  const failure = failureOfAll(answers);
+  if (failure !== undefined) throw unreadFailure(failure);
+  const found = new Map(takes.map((take, i) => [take, answers[i] as BucketFound | StorageError]));
+  const held = await shownHolds(limits, context);
+  const buckets = limits.map((limit) => {
+    const there = limit.take && found.get(limit.take);
+    if (there === undefined) return shownLimit(limit, keyPrefix);
+    if (there instanceof StorageError) return shownLimit(limit, keyPrefix, { note: notAsked(there) });
+    const holds = held.get(limit);
+    return shownLimit(limit, keyPrefix, { now: levelOf(limit.rate, there.after), ...(holds && { holds }) });
+  });
+  return answerTo(asked, context, { buckets, more, notes });
+}
+
+/** Returns an answer with the given fields. */
+export function answerTo(
+  { question, policy, found: { meets, entries } }: PolicyQuestion,
+  { store }: Pick<QuestionContext, 'store'>,
+  said: Pick<BucketAnswer, 'buckets' | 'more' | 'notes'>,
+): BucketAnswer {
+  return {
+    action: question.action,
+    dry_run: question.dry_run === true,
+    domain: policy.domain,
+    entries: redactEntries(entries, policy.secretKeys),
+    store: store.name,
+    meets,
+    ...said,
+  };
+}
 
 /**
  * Returns a limit for an answer, with the level of its bucket. `keyPrefix` is the prefix of Redis keys, or undefined if
@@ -41,34 +83,6 @@ export function shownLimit(
   };
 }
 
-/** Limits with the levels of their buckets. */
-export interface ShownBuckets {
-  readonly buckets: readonly ShownBucket[];
-  /** Reason why no bucket could be read; undefined if at least one was read, or without buckets. */
-  readonly failure: StorageError | undefined;
-}
-
-/** Returns limits with the levels of the known buckets. */
-async function showBuckets(
-  limits: readonly FoundLimit[],
-  context: Pick<QuestionContext, 'calls' | 'keyPrefix' | 'store'>,
-): Promise<ShownBuckets> {
-  const { calls, keyPrefix } = context;
-  const takes = limits.flatMap(({ take }) => take ?? []);
-  const answers = await calls.ask(takes.map((take) => ({ take, hits: 0 })));
-  const found = new Map(takes.map((take, i) => [take, answers[i] as BucketFound | StorageError]));
-  const failure = failureOfAll(answers);
-  const held = failure === undefined ? await shownHolds(limits, context) : undefined;
-  const buckets = limits.map((limit) => {
-    const there = limit.take && found.get(limit.take);
-    if (there === undefined) return shownLimit(limit, keyPrefix);
-    if (there instanceof StorageError) return shownLimit(limit, keyPrefix, { note: notAsked(there) });
-    const holds = held?.get(limit);
-    return shownLimit(limit, keyPrefix, { now: levelOf(limit.rate, there.after), ...(holds && { holds }) });
-  });
-  return { buckets, failure };
-}
-
 /**
  * Returns the reason why none of some buckets could be read; undefined if at least one was read, or without buckets.
  */
@@ -77,9 +91,13 @@ export function failureOfAll(answers: readonly (BucketFound | StorageError)[]): 
   return failures.length === answers.length ? failures[0] : undefined;
 }
 
-/** Returns the reason why the levels of all buckets are unknown, without a full stop. */
-export function storeUnread({ message }: StorageError): string {
+function storeUnread({ message }: StorageError): string {
   return `the store could not be read: ${message}`;
+}
+
+/** Returns the error of a question about buckets of which none could be read. */
+export function unreadFailure(error: StorageError): QuestionFailure {
+  return new QuestionFailure(503, storeUnread(error));
 }
 
 /** Returns a note with the reason why the level of a bucket is unknown. */
@@ -90,15 +108,4 @@ export function notAsked(error: StorageError): string {
 /** Returns a message as a sentence: with a capital letter and a full stop. */
 export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
-}
-
-/** Runs `show`: returns the limits that apply or could apply to a descriptor, and the levels of their buckets. */
-export async function answerShow(asked: PolicyQuestion, context: QuestionContext): Promise<QuestionResult> {
-  const { question, policy } = asked;
-  const found = findLimits(planSource(context, policy), question);
-  if (typeof found === 'string') return new QuestionFailure(400, found);
-  const { meets, entries, limits, more, notes } = found;
-  const { buckets, failure } = await showBuckets(limits, context);
-  if (failure !== undefined) return new QuestionFailure(503, storeUnread(failure));
-  return answerTo(asked, context.store.name, entries, { meets, buckets, more, notes });
 }

@@ -33,10 +33,13 @@ export async function releaseFrom(
   context: QuestionContext,
   domain: string,
 ): Promise<readonly Released[]> {
-  const release = isDry ? countHolds : hold === undefined ? releaseAll : releaseOne;
   const untilMicros = context.clock.monotonicMicros() + MAX_RELEASE_MICROS;
   const results: Released[] = [];
-  for (const one of held) results.push(await release(one, context, domain, hold, untilMicros));
+  for (const one of held) {
+    if (isDry) results.push(await countHolds(one, hold, context));
+    else if (hold === undefined) results.push(await releaseAll(one, context, domain, untilMicros));
+    else results.push(await releaseOne(one, hold, context, domain));
+  }
   return results;
 }
 
@@ -70,9 +73,8 @@ export function releaseNotes(results: readonly Released[], isDry: boolean): read
  */
 async function countHolds(
   { take }: HeldLimit,
-  { store }: QuestionContext,
-  _domain: string,
   hold: Settlement | undefined,
+  { store }: QuestionContext,
 ): Promise<Released> {
   if (hold !== undefined) {
     const found = await store.holds.hasHold(take, hold);
@@ -90,7 +92,6 @@ async function releaseAll(
   held: HeldLimit,
   context: QuestionContext,
   domain: string,
-  _hold: undefined | Settlement,
   untilMicros: number,
 ): Promise<Released> {
   const { store, clock } = context;
@@ -116,11 +117,10 @@ async function releaseAll(
 
 function releaseOne(
   held: HeldLimit,
+  hold: Settlement,
   context: QuestionContext,
   domain: string,
-  hold: Settlement | undefined,
 ): Promise<Released> {
-  if (hold === undefined) return settle(held, [], context, domain);
   // The ID of a hold does not name its set.
   const sets = held.take.rate.kind === 'concurrency' ? [false] : [false, true];
   const settlements = sets.map((freesUnknown) => ({ ...hold, freesUnknown }));
