@@ -1,3 +1,4 @@
+import type { HealthVerdict } from '../admin/health-detail.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
@@ -50,6 +51,11 @@ export class Serving {
 
   get reason(): string | undefined {
     return notServingReason(this.#conditions);
+  }
+
+  get verdict(): HealthVerdict {
+    const { reason } = this;
+    return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };
   }
 
   update(change: Partial<ServingConditions>): void {

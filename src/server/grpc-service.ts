@@ -238,7 +238,7 @@ function openRecorders(
   exposeLosses(
     registry,
     () => decisions?.dropped() ?? 0,
-    () => tracing?.lost() ?? NO_SPAN_LOSSES,
+    () => tracing?.lost ?? NO_SPAN_LOSSES,
   );
   // Only logs and traces need request names and trace IDs, which cost a few objects per call.
   const wantsCallers = tracing !== undefined || decisions !== undefined || log.isLevelEnabled('debug');

@@ -96,22 +96,15 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     ...core.detail(),
   });
   const page = openPage(core, parts, detail);
-  const ports = new HttpPorts(
-    {
-      settings,
-      clock,
-      metrics: () => core.metricsText(),
-      onError: (error) => log.error({ err: error }, 'unexpected error'),
-    },
-    closers,
-  );
+  const ports = new HttpPorts({ settings, clock, log, metrics: () => core.metricsText() }, closers);
   // The debug port opens first, so that it is available before the service counts as started.
   const debug = await ports.openDebug({
     policies,
     stats: () => core.statsText(),
     differing: () => differingWorkers(core.detail(), policies.current()?.version ?? 'none'),
     administration: [bucketsService(core.administer), topOf(core, parts), ...page.services],
-    access: { debugFiles, log, count: core.metrics.adminCalls },
+    debugFiles,
+    count: core.metrics.adminCalls,
   });
   const prometheus = await ports.openPrometheus();
   const serving = await core.listen(ports, () => healthText(detail(), policies, clock));

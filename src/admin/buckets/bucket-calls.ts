@@ -24,8 +24,8 @@ export interface BucketFound {
 type CallContext = Pick<QuestionContext, 'store' | 'clock'>;
 
 /**
- * Peeks at buckets and gives hits back to them. Each bucket changes in one atomic step. Several buckets are processed at
- * the same time. Returns an answer for each call, in the same order.
+ * Peeks at buckets and gives hits back to them. Each bucket changes in one atomic step. Several buckets are processed
+ * at the same time. Returns an answer for each call, in the same order.
  */
 export async function askBuckets(
   calls: readonly BucketCall[],

@@ -1,8 +1,9 @@
 import type { CallInfo } from '../../grpc/grpc-server.js';
 import { type Caller, ForwardingCaller } from '../../service/caller.js';
 import type { Refusal } from '../../service/refusal.js';
+import type { OtlpTracing } from '../tracing/otlp-tracing.js';
 import { type HeaderLookup, traceIdOf } from './trace-id.js';
-import type { Answer, CallTrace, Tracing } from './tracing.js';
+import type { Answer, CallTrace } from './tracing.js';
 
 type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
 
@@ -37,10 +38,10 @@ class RequestNames {
 export class CallInstrumentation {
   readonly #names = new RequestNames();
   readonly #readsTraceIds: boolean;
-  readonly #tracing: Tracing | undefined;
+  readonly #tracing: OtlpTracing | undefined;
 
   /** @param readsTraceIds whether trace IDs are read from headers even if `tracing` is undefined */
-  constructor(readsTraceIds: boolean, tracing: Tracing | undefined) {
+  constructor(readsTraceIds: boolean, tracing: OtlpTracing | undefined) {
     this.#readsTraceIds = readsTraceIds;
     this.#tracing = tracing;
   }

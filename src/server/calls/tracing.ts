@@ -1,7 +1,6 @@
 import type { RateLimitResponse } from '../../codec/messages.js';
 import type { RequestTrace } from '../../service/record/request-trace.js';
 import type { Refusal } from '../../service/refusal.js';
-import type { HeaderLookup } from './trace-id.js';
 
 /** A response, encoded or decoded. */
 export type Answer = Uint8Array | RateLimitResponse;
@@ -12,17 +11,6 @@ export type CallOutcome = Answer | Refusal | Error;
 /** The trace of one call. The owner must call `ended`. */
 export interface CallTrace extends RequestTrace {
   ended(outcome: CallOutcome): void;
-}
-
-/** Records traces of calls. */
-export interface Tracing {
-  /**
-   * Starts the trace of a call. `peer` returns the caller's address as `host:port`, and is called only if the trace is
-   * recorded. It is undefined for `/json`.
-   */
-  begin(header: HeaderLookup, peer: (() => string) | undefined): CallTrace;
-  /** Returns the number of spans lost since the start, by reason. */
-  lost(): SpanLosses;
 }
 
 /**

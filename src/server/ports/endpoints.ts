@@ -1,5 +1,6 @@
 import { Registry } from '@prometheus-io/client';
 import type { DifferingWorker, HealthDetail, HealthVerdict } from '../../admin/health-detail.js';
+import { pageAnswer } from '../../admin/page/page-document.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import type { ConfigForm } from '../../config/show/dump.js';
 import { renderConfig } from '../../config/threads/policy-task.js';
@@ -60,33 +61,21 @@ export function domainPhases(
   }));
 }
 
-/** Data that the endpoints on PORT show. */
-export interface PublicSource {
-  readonly metrics: TextView;
-  /** The body of `/healthcheck?detail`. */
-  readonly detail: TextView;
-  health(): HealthVerdict;
-}
-
-/** Returns the endpoints on PORT. */
-export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
-  return [
-    {
-      path: '/healthcheck',
-      help: 'OK, or 500 if this server should not receive requests; ?detail returns details as JSON',
-      // Health probes may send any host name. Envoy sends the name of the cluster.
-      exposesData: ({ query }) => query.has('detail'),
-      answer: async ({ query }) => {
-        const wantsDetail = query.has('detail');
-        const body = wantsDetail ? await source.detail.text() : undefined;
-        const health = source.health();
-        const status = health.status === 'SERVING' ? 200 : 500;
-        if (body !== undefined) return { status, contentType: JSON_TYPE, body };
-        return text(status, status === 200 ? 'OK' : `${health.reason}\n`);
-      },
+/** Returns `/healthcheck`, with `detail` as the body of `/healthcheck?detail`. `health` is fast, because probes are. */
+export function healthEndpoint(health: () => HealthVerdict, detail: TextView): HttpEndpoint {
+  return {
+    path: '/healthcheck',
+    help: 'OK, or 500 if this server should not receive requests; ?detail returns details as JSON',
+    // Health probes may send any host name. Envoy sends the name of the cluster.
+    exposesData: ({ query }) => query.has('detail'),
+    answer: async ({ query }) => {
+      const body = query.has('detail') ? await detail.text() : undefined;
+      const { status: verdict, reason } = health();
+      const status = verdict === 'SERVING' ? 200 : 500;
+      if (body !== undefined) return { status, contentType: JSON_TYPE, body };
+      return text(status, status === 200 ? 'OK' : `${reason}\n`);
     },
-    metricsEndpoint('/metrics', source.metrics),
-  ];
+  };
 }
 
 /** Returns an endpoint with metrics in Prometheus' text format. */
@@ -104,29 +93,20 @@ export function metricsEndpoint(path: string, metrics: TextView): HttpEndpoint {
 
 /** Data that the endpoints on DEBUG_PORT show. */
 export interface DebugSource {
-  readonly clock: Clock;
-  readonly queue: RenderQueue;
   readonly policies: ShownPolicies;
   /** Statistics with the reference's names, as lines of `name: value`. */
   stats(): Promise<string>;
   /** Workers that have other policies. */
   differing(): readonly DifferingWorker[];
-  /** Endpoints for operators. */
-  readonly administration: readonly HttpEndpoint[];
-  /** Returns the page for browsers at `/`. */
-  page(): HttpAnswer;
 }
 
-/** Returns the endpoints on DEBUG_PORT. */
-export function debugEndpoints({
-  clock,
-  queue,
-  policies,
-  stats,
-  differing,
-  administration,
-  page,
-}: DebugSource): readonly HttpEndpoint[] {
+/** Returns the endpoints on DEBUG_PORT: those for operators (`administration`) and others. */
+export function debugEndpoints(
+  { policies, stats, differing }: DebugSource,
+  clock: Clock,
+  queue: RenderQueue,
+  administration: readonly HttpEndpoint[],
+): readonly HttpEndpoint[] {
   // Other texts need not wait for a thread that renders a large policy.
   const configQueue = new RenderQueue();
   const configView = (form: ConfigForm): TextView =>
@@ -173,7 +153,7 @@ export function debugEndpoints({
     // The list and the page contain no data of this server.
     exposesData: () => false,
     answer: ({ headers }) =>
-      wantsPage(headers) ? page() : text(200, endpointList([first, ...endpoints]), VARY_BY_ACCEPT),
+      wantsPage(headers) ? pageAnswer() : text(200, endpointList([first, ...endpoints]), VARY_BY_ACCEPT),
   };
   return [first, ...endpoints];
 }

@@ -11,6 +11,7 @@ import { crossSiteReason, dnsRebindingReason, isBrowserRequest } from '../../htt
 import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from '../../http/http.js';
 import type { Caller } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
+import type { Metrics } from '../../telemetry/metrics.js';
 import type { CallHeaders } from '../calls/trace-id.js';
 
 /** Decides a request. `timeoutMicros` is the caller's timeout, or Infinity. */
@@ -20,19 +21,16 @@ export type Decide = (
   caller: Pick<Caller, 'connection' | 'cancelled'> & { readonly headers?: CallHeaders | undefined },
 ) => RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal>;
 
-/** Counts the calls of `/json`, with the time from the complete body to the answer, and with their refusals. */
-export interface JsonCalls {
-  ended(micros: number): void;
-  /** `code` is the status that gRPC would return. */
-  refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE' | 'PERMISSION_DENIED'): void;
-}
-
 export interface JsonEndpointOptions {
   readonly decide: Decide;
   readonly bounds: RequestBounds;
   /** Whether only this machine can reach the port. */
   readonly isOnLoopback: boolean;
-  readonly calls: JsonCalls;
+  /** Count the calls, with the time from the complete body to the answer, and the statuses that gRPC would return. */
+  readonly metrics: {
+    readonly requestSeconds: Pick<Metrics['requestSeconds'], 'observe'>;
+    readonly refused: Metrics['refused'];
+  };
   monotonicMicros(): number;
 }
 
@@ -50,13 +48,13 @@ function readTimeoutMicros(header: string | readonly string[] | undefined): numb
  * asking the server first.
  */
 export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
-  const { decide, bounds, isOnLoopback, calls } = options;
+  const { decide, bounds, isOnLoopback, metrics } = options;
   const badRequest = (reason: string): HttpAnswer => {
-    calls.refused('INVALID_ARGUMENT');
+    metrics.refused('INVALID_ARGUMENT');
     return failed(400, reason);
   };
   const unavailable = (reason: string): HttpAnswer => {
-    calls.refused('UNAVAILABLE');
+    metrics.refused('UNAVAILABLE');
     return failed(503, reason);
   };
   const answerAt = async (call: HttpCall, startMicros: number): Promise<HttpAnswer> => {
@@ -90,13 +88,13 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
       const name = isOnLoopback && isBrowserRequest(headers) ? dnsRebindingReason(headers) : undefined;
       const fault = site ?? name;
       if (fault === undefined) return undefined;
-      calls.refused('PERMISSION_DENIED');
+      metrics.refused('PERMISSION_DENIED');
       return failed(site === undefined ? 421 : 403, fault);
     },
     async answer(call) {
       const startMicros = options.monotonicMicros();
       const answer = await answerAt(call, startMicros);
-      calls.ended(options.monotonicMicros() - startMicros);
+      metrics.requestSeconds.observe((options.monotonicMicros() - startMicros) / 1e6);
       return answer;
     },
   };

@@ -28,26 +28,22 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { withoutAddressSecrets } from '../../runtime/shown-address.js';
+import { shown } from '../../shown-text.js';
+import type { Logger } from '../../telemetry/logger.js';
 import { type HeaderLookup, MAX_TRACE_HEADER } from '../calls/trace-id.js';
-import type { CallTrace, SpanLosses, Tracing } from '../calls/tracing.js';
+import type { CallTrace, SpanLosses } from '../calls/tracing.js';
+import type { Settings } from '../settings/settings-table.js';
+import type { Store } from '../store/store.js';
 import { OtlpTrace, type StoreAddress } from './otlp-trace.js';
 import { MAX_PENDING_EXPORTS, MAX_QUEUED_SPANS, MAX_SPAN_TEXT, SPANS_PER_BATCH } from './tracing-bounds.js';
 
-/** Options of {@link OtlpTracing}. */
-export interface OtlpOptions {
-  readonly protocol: 'http' | 'grpc';
-  readonly serviceName: string;
-  readonly serviceNamespace: string;
-  /** '' for a random UUID. */
-  readonly serviceInstanceId: string;
-  /** Fraction of traces started by weir that are recorded, from 0 to 1. */
-  readonly samplingRate: number;
+/** Dependencies of {@link OtlpTracing}. */
+export interface TracingParts {
+  readonly settings: Settings;
   readonly version: string;
-  /** Returns the address of the store; undefined if buckets are in memory. */
-  readonly store: (() => StoreAddress) | undefined;
-  readonly listener: ExportListener;
-  /** Called with a sentence about each OpenTelemetry variable that is invalid. */
-  onWarning(text: string): void;
+  readonly log: Logger;
+  readonly store: Pick<Store, 'nodes'>;
 }
 
 /** Semantic conventions that define the names of attributes. */
@@ -63,27 +59,29 @@ const GETTER: TextMapGetter<HeaderLookup> = {
 };
 
 /** Records traces and sends them to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_* select. */
-export class OtlpTracing implements Tracing {
+export class OtlpTracing {
   readonly #provider: TracerProvider;
   readonly #spans: BoundedSpans;
   readonly #tracer: ReturnType<TracerProvider['getTracer']>;
-  readonly #store: OtlpOptions['store'];
+  /** Returns the address of the store; undefined if buckets are in memory. */
+  readonly #store: (() => StoreAddress) | undefined;
   /** B3 headers take precedence over W3C headers, as in envoyproxy/ratelimit. */
   readonly #propagator = new CompositePropagator({
     propagators: [new W3CTraceContextPropagator(), new B3Propagator(), new W3CBaggagePropagator()],
   });
 
   /** Throws what OpenTelemetry's exporters throw for invalid variables. */
-  constructor(options: OtlpOptions) {
-    this.#store = options.store;
-    this.#spans = new BoundedSpans(exporterOf(options), options.listener);
-    const { serviceName, serviceNamespace, serviceInstanceId, samplingRate, version } = options;
+  constructor({ settings, version, log, store }: TracingParts) {
+    this.#store = settings.redisUrl === '' ? undefined : () => addressOf(store);
+    this.#spans = new BoundedSpans(exporterOf(settings.tracingExporterProtocol, log), log);
+    const { tracingServiceName, tracingServiceNamespace, tracingServiceInstanceId } = settings;
     const service = resourceFromAttributes({
-      'service.name': serviceName,
-      ...(serviceNamespace !== '' && { 'service.namespace': serviceNamespace }),
-      'service.instance.id': serviceInstanceId === '' ? randomUUID() : serviceInstanceId,
+      'service.name': tracingServiceName,
+      ...(tracingServiceNamespace !== '' && { 'service.namespace': tracingServiceNamespace }),
+      'service.instance.id': tracingServiceInstanceId === '' ? randomUUID() : tracingServiceInstanceId,
       'service.version': version,
     });
+    const samplingRate = Math.min(1, settings.tracingSamplingRate);
     this.#provider = new TracerProvider({
       resource: defaultResource().merge(service),
       sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(samplingRate) }),
@@ -93,6 +91,10 @@ export class OtlpTracing implements Tracing {
     this.#tracer = this.#provider.getTracer('weir', version, { schemaUrl: SCHEMA_URL });
   }
 
+  /**
+   * Starts the trace of a call. `peer` returns the caller's address as `host:port`, and is called only if the trace is
+   * recorded. It is undefined for `/json`.
+   */
   begin(header: HeaderLookup, peer: (() => string) | undefined): CallTrace {
     const parent: Context = this.#propagator.extract(ROOT_CONTEXT, header, GETTER);
     const { name, attributes } = peer === undefined ? OtlpTrace.JSON_CALL : OtlpTrace.GRPC_CALL;
@@ -103,7 +105,8 @@ export class OtlpTracing implements Tracing {
     return { traceId: known ? caller.traceId : '', ended: () => {} };
   }
 
-  lost(): SpanLosses {
+  /** Number of spans lost since the start, by reason. */
+  get lost(): SpanLosses {
     return this.#spans.lost;
   }
 
@@ -114,7 +117,8 @@ export class OtlpTracing implements Tracing {
 }
 
 /** Creates the exporter. Its constructor reads its variables, and reports invalid ones to `diag`. */
-function exporterOf({ protocol, onWarning }: OtlpOptions): SpanExporter {
+function exporterOf(protocol: 'http' | 'grpc', log: Logger): SpanExporter {
+  const onWarning = (text: string): void => log.warn(`OTEL_EXPORTER_OTLP_*: ${withoutAddressSecrets(text)}`);
   const ignore = (): void => {};
   const logger = { error: onWarning, warn: onWarning, info: ignore, debug: ignore, verbose: ignore };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
@@ -139,14 +143,6 @@ const BATCH_DELAY_MS = 1000;
 const EXPORT_TIMEOUT_MS = 30_000;
 const SAMPLED = 1;
 
-/** Receives the results of exports. */
-interface ExportListener {
-  /** Called when the collector accepts spans. */
-  taken(): void;
-  /** Called when the collector does not accept spans. */
-  failed(error: Error | undefined): void;
-}
-
 /**
  * Sends spans to a collector in batches, with OpenTelemetry's BatchSpanProcessor, and counts lost spans. Requests never
  * wait for the collector. While it hangs or is unavailable, at most {@link MAX_QUEUED_SPANS} spans are queued.
@@ -156,17 +152,19 @@ class BoundedSpans implements SpanProcessor {
   readonly #lost = { queue: 0, export: 0 };
   #queued = 0;
 
-  constructor(exporter: SpanExporter, listener: ExportListener) {
+  /** Whether the log says that the collector does not accept spans. */
+  #failing = false;
+
+  constructor(exporter: SpanExporter, log: Logger) {
     const counting: SpanExporter = {
       export: (spans, done) => {
         this.#queued -= spans.length;
         const settle = (result: ExportResult): void => {
-          if (result.code === ExportResultCode.SUCCESS) {
-            listener.taken();
-          } else {
-            this.#lost.export += spans.length;
-            listener.failed(result.error);
-          }
+          const isLost = result.code !== ExportResultCode.SUCCESS;
+          if (isLost) this.#lost.export += spans.length;
+          if (isLost && !this.#failing) log.warn({ reason: reasonOf(result.error) }, COLLECTOR_FAILS);
+          if (!isLost && this.#failing) log.info('the OpenTelemetry collector accepts spans again');
+          this.#failing = isLost;
           done(result);
         };
         exporter.export(spans, settle);
@@ -207,4 +205,23 @@ class BoundedSpans implements SpanProcessor {
   shutdown(): Promise<void> {
     return this.#batches.shutdown();
   }
+}
+
+const COLLECTOR_FAILS =
+  'the OpenTelemetry collector does not accept spans, so weir drops them; check OTEL_EXPORTER_OTLP_ENDPOINT, which ' +
+  'is a URL such as http://collector:4318';
+
+function reasonOf(error: Error | undefined): string {
+  const { message = '', code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  return shown(
+    withoutAddressSecrets(message === '' ? String(code ?? error?.name ?? 'no reason given') : message),
+  );
+}
+
+/** Returns the address of Redis, or an empty object if there are several servers. */
+function addressOf(store: Pick<Store, 'nodes'>): StoreAddress {
+  const [only, ...others] = store.nodes();
+  if (only === undefined || others.length > 0) return {};
+  const [, host, port] = /^(?:rediss?:\/\/)?(.*):(\d+)$/.exec(only.name) ?? [];
+  return host === undefined ? { host: only.name } : { host, port: Number(port) };
 }

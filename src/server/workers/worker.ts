@@ -8,7 +8,6 @@ import { type GrpcService, openGrpcService } from '../grpc-service.js';
 import { statFamilies } from '../metrics/stats-text.js';
 import { HttpPorts, type OpenPort } from '../ports/http-ports.js';
 import { createServerLogger } from '../server-logger.js';
-import { healthOf, openJson } from '../single-process.js';
 import { StartError } from '../start-error.js';
 import { openTlsFiles } from '../tls-files.js';
 import { metricsParts } from './aggregated-metrics.js';
@@ -116,21 +115,14 @@ class Worker {
     service.metrics.exposeLogOutput(output);
     service.onGivenUp(({ lines }) => void send({ kind: 'givenUp', lines }));
     const ports = new HttpPorts(
-      {
-        settings,
-        clock: systemClock,
-        metrics: () => this.#text('metrics'),
-        onError: (error) => log.error({ err: error }, 'unexpected error'),
-      },
+      { settings, clock: systemClock, log, metrics: () => this.#text('metrics') },
       closers,
     );
-    const http = await openJson(service, ports, {
-      health: () => {
-        const own = healthOf(service);
-        return this.#serverHealth.status === 'SERVING' ? this.#serverHealth : own;
-      },
-      detail: () => this.#text('health'),
-    });
+    const http = await ports.openPublic(
+      service,
+      () => (this.#serverHealth.status === 'SERVING' ? this.#serverHealth : service.serving.verdict),
+      () => this.#text('health'),
+    );
     const addresses = { grpc: await service.listen(), http: http.address };
     this.#started = { service, policies, http };
     service.onHealth(() => this.#sendHealth());

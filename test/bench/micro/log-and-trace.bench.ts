@@ -13,6 +13,7 @@ import { Closers } from '../../../src/runtime/closers.js';
 import { CallInstrumentation } from '../../../src/server/calls/call-instrumentation.js';
 import { openDecisionLog } from '../../../src/server/decision-log/open-decision-log.js';
 import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
+import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { OtlpTracing } from '../../../src/server/tracing/otlp-tracing.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
@@ -87,17 +88,13 @@ function decision({ logged = 0, traced = false }: Options): MicroCase {
 /** Opens tracing without a collector, so that most spans are dropped. */
 function tracing(): OtlpTracing {
   process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:9';
-  return new OtlpTracing({
-    protocol: 'http',
-    serviceName: 'bench',
-    serviceNamespace: '',
-    serviceInstanceId: '',
-    samplingRate: 1,
-    version: 'bench',
-    store: undefined,
-    listener: { taken: () => {}, failed: () => {} },
-    onWarning: () => {},
-  });
+  const read = readSettings({ TRACING_ENABLED: 'true', TRACING_SERVICE_NAME: 'bench' });
+  if (!read.ok) throw new Error(read.errors.join());
+  const log = createLogger(
+    { level: 'fatal', format: 'json', colour: false },
+    new LogOutput({ write: ({ length }) => length }),
+  );
+  return new OtlpTracing({ settings: read.settings, version: 'bench', log, store: { nodes: () => [] } });
 }
 
 runCases(__filename, {

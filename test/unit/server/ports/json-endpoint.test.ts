@@ -21,7 +21,7 @@ test('a request above a bound is decided, with the time that is left after it wa
       return OVER_LIMIT;
     },
     isOnLoopback: true,
-    calls: { ended: () => {}, refused: () => {} },
+    metrics: { requestSeconds: { observe: () => {} }, refused: () => {} },
     monotonicMicros: () => (nowMicros += 100),
   });
   const connection = {};
