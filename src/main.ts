@@ -82,8 +82,8 @@ function failureText(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Commands that a signal does not kill: they drain or reload. */
-const WATCHING_SIGNALS = ['serve', 'ratelimit'];
+/** Commands that a signal does not kill: they drain, reload, or print what they have found. */
+const WATCHING_SIGNALS = ['serve', 'ratelimit', 'replay'];
 // Watch signals before loading other modules: an early signal must not kill the process.
 const [command = ''] = process.argv.slice(2);
 if (WATCHING_SIGNALS.includes(command) && !cluster.isWorker) watchSignals();

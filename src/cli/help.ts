@@ -23,6 +23,10 @@ const COMMANDS: readonly CommandHelp[] = [
   },
   { usage: 'diff <old> <new>', summary: 'compare two policies, and show whether any limit tightens' },
   {
+    usage: 'replay --policy <path> <log>…',
+    summary: 'decide a log again with another policy, and show who would be denied',
+  },
+  {
     usage: 'check [--address <host:port>] key=value…',
     summary: 'send a request to a running server and show the answer',
   },
@@ -76,7 +80,8 @@ Exit codes:
   0         success
   1         failure, such as an invalid policy or variable, a port in use, or a server that does not answer
   2         invalid command line: an unknown command or option, or an invalid value of a flag
-  3         weir diff: a change tightens the policy
+  3         weir diff: a change tightens the policy; weir replay: --max-newly-denied is exceeded
+  4         weir replay: the log does not support a verdict about --max-newly-denied
   143, 130  terminated by SIGTERM or SIGINT; weir serve exits with these codes only after a second signal
 `;
 }
@@ -171,6 +176,27 @@ limits. API keys are never shown.
   --json           print JSON
 ${LOAD_OPTIONS_HELP}
 Exit code: 0 if nothing tightens, 3 if a change tightens, 1 if a policy is invalid, 2 for invalid arguments.
+`;
+
+export const REPLAY_HELP = `Usage: weir replay --policy <path> [options] <log>…
+
+Decides the requests of a log again with a policy, and reports for each rule and caller which requests would be denied.
+<log> is a file with JSON lines, which may be compressed with gzip, or - for standard input: weir's decision log, or any
+log with a map. Several logs are merged by time. docs/operate/replay.md describes maps and the report.
+
+  --policy <path>        policy file or directory
+  --against <path>       policy to compare with (default: compare with what the log says)
+  --map <file>           file that says what the members of the lines are; without it, the log is a decision log
+  --by <key>             report each value of this key, such as tenant
+  --max-newly-denied <n|n%>
+                         exit with 3 if more requests, or a larger share of them, would be newly denied
+  --json <file>          also write the report as JSON
+${LOAD_OPTIONS_HELP}
+A limit in the phase monitoring denies nothing, also in a replay. The report begins with the requests that exceed it.
+
+Exit code: 0 if --max-newly-denied is kept, or not set, 3 if it is exceeded, 4 if the log does not support a verdict,
+for example because more than 0.1% of its lines cannot be read, 1 if a policy, the map or a log cannot be read or the
+logs have no requests, 2 for invalid arguments.
 `;
 
 export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=value …]

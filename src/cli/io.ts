@@ -27,8 +27,13 @@ export const EXIT = {
   FAILED: 1,
   /** The command line is invalid. */
   USAGE: 2,
-  /** `weir diff`: a request that the old policy allows could now be denied. */
+  /**
+   * `weir diff`: a request that the old policy allows could now be denied. `weir replay`: more requests would be newly
+   * denied than `--max-newly-denied` allows.
+   */
   TIGHTENS: 3,
+  /** `weir replay`: the log does not support a verdict about `--max-newly-denied`. */
+  UNDECIDED: 4,
 } as const;
 
 /** Ends a command with an exit code. Each line is a sentence for the user, without a full stop. */

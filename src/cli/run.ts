@@ -13,6 +13,7 @@ import {
   INIT_HELP,
   MIGRATE_HELP,
   mainHelp,
+  REPLAY_HELP,
   serveHelp,
   TOP_HELP,
 } from './help.js';
@@ -49,6 +50,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   diff: {
     run: async (args, io) => (await import('./diff.js')).runDiff(args, io),
     help: () => DIFF_HELP,
+  },
+  replay: {
+    run: async (args, io) => (await import('./replay.js')).runReplay(args, io),
+    help: () => REPLAY_HELP,
   },
   check: {
     run: async (args, io, raw) =>

@@ -12,11 +12,6 @@ export const REMOVED_COMMANDS: ReadonlyMap<string, string> = new Map([
       'how many requests it would deny',
   ],
   [
-    'replay',
-    'weir replay was removed, and a smaller one returns in a later version; until then, write a limit in "phase: ' +
-      'monitoring", which denies nothing, and read from its metrics how many requests it would deny',
-  ],
-  [
     'bucket block',
     'weir bucket block was removed; set "blocked: true" for the customer in the table of plans, see ' +
       'docs/policy/plans.md',

@@ -12,10 +12,6 @@ test.each([
   ],
   [['suggest', '--help'], /^weir: weir suggest was removed/],
   [
-    ['replay', '--policy', 'new.yaml', 'access.log'],
-    /^weir: weir replay was removed, and a smaller one returns/,
-  ],
-  [
     ['bucket', 'grant', 'tenant=a', '--tokens', '5', '--over'],
     /^weir bucket: --over: weir bucket grant fills up to the limit; to allow more, raise the limit/,
   ],

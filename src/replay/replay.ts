@@ -1,0 +1,255 @@
+import type { BucketStore, LocalStore, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
+import type { Rule } from '../policy/rule.js';
+import { MemoryStore } from '../storage/memory/memory-store.js';
+import { Decider, LogClock } from './decide.js';
+import { type NeededLimits, UnlimitedStore } from './limits-needed.js';
+import { readLines } from './log-lines.js';
+import {
+  decisionReader,
+  type LineFault,
+  type LineReader,
+  LogFacts,
+  type LoggedCall,
+  mappedReader,
+} from './log-request.js';
+import type { LogMap } from './replay-map.js';
+import { StartOrder, type Timed, TimeQueue } from './start-order.js';
+import { Tally } from './tally.js';
+
+/** Options of {@link Replay}. */
+export interface ReplayOptions {
+  /** The policy whose decisions are reported. */
+  readonly policy: PolicySet;
+  /** The policy to compare with; undefined: what the log says. */
+  readonly against: PolicySet | undefined;
+  /** Undefined for weir's decision log. */
+  readonly map: LogMap | undefined;
+  /** Key of the entries whose values are the callers. */
+  readonly by: string | undefined;
+  /** Files, or `-` for standard input. */
+  readonly logs: readonly string[];
+  readonly holdEntry: string;
+  /** Returns whether to end now, with a report about what was read. */
+  readonly isStopped: () => boolean;
+  /** Called for each batch of lines, with the number of lines so far. */
+  readonly onProgress: (lines: number) => void;
+}
+
+/** Lines that were not replayed for one reason. */
+export interface FaultyLines {
+  count: number;
+  /** `file:line` of the first one. */
+  readonly first: string;
+}
+
+/** What a replay found. */
+export interface ReplayResult {
+  readonly tally: Tally;
+  readonly facts: LogFacts;
+  readonly faults: ReadonlyMap<LineFault, FaultyLines>;
+  /** Lines that were read, without empty ones. */
+  readonly lines: number;
+  /** Requests that came too late to be sorted. */
+  readonly late: number;
+  /** Times of the first and the last request. */
+  readonly firstMicros: number;
+  readonly lastMicros: number;
+  readonly needed: ReadonlyMap<Rule, NeededLimits>;
+  /** Requests with holds whose end the log does not tell. */
+  readonly holdsWithoutEnd: number;
+  /** Buckets of the policy that were dropped because there were too many. */
+  readonly evictions: number;
+  readonly isPartial: boolean;
+}
+
+/** Time within which requests are sorted by their start, in microseconds. */
+export const WINDOW_MICROS = 60_000_000;
+/** Defaults of MEMORY_MAX_BUCKETS and MEMORY_MAX_BYTES. */
+const MAX_BUCKETS = 2_000_000;
+const MAX_BYTES = 512 * 1024 * 1024;
+
+/** The end of a request. */
+interface PendingEnd extends Timed {
+  readonly call: LoggedCall;
+  /** Tokens of the holds that the start placed, by policy. */
+  readonly tokens: readonly (string | undefined)[];
+  /** Whether each policy allowed the request. A denied request has no use to report. */
+  readonly allowed: readonly boolean[];
+}
+
+interface OpenLog {
+  readonly path: string;
+  readonly batches: ReturnType<typeof readLines>;
+}
+
+/** Decides the requests of logs again. */
+export class Replay {
+  readonly #options: ReplayOptions;
+  readonly #clock = new LogClock();
+  readonly #facts = new LogFacts();
+  readonly #tally: Tally;
+  readonly #order = new StartOrder<LoggedCall>(WINDOW_MICROS);
+  readonly #ends = new TimeQueue<PendingEnd>();
+  readonly #read: LineReader;
+  readonly #before: Decider | undefined;
+  readonly #after: Decider;
+  readonly #store: MemoryStore;
+  readonly #unlimited: UnlimitedStore;
+  /** The policies that decide each call. The last one may be the new policy without limits. */
+  readonly #deciders: readonly Decider[];
+  readonly #faults = new Map<LineFault, FaultyLines>();
+  #lines = 0;
+  #holdsWithoutEnd = 0;
+  #firstMicros = Number.NaN;
+
+  constructor(options: ReplayOptions) {
+    const { policy, against, map, by } = options;
+    this.#options = options;
+    this.#tally = new Tally(by);
+    const hasHolds = [policy, against].some((set) => set !== undefined && holdsIn(set));
+    this.#unlimited = new UnlimitedStore(this.#newStore(), this.#clock);
+    this.#store = this.#newStore();
+    this.#before = against && this.#newDecider(against, this.#newStore());
+    if (hasHolds || map?.end !== undefined) {
+      // What a request uses at its end depends on whether its start was allowed.
+      this.#after = this.#newDecider(policy, this.#store);
+      this.#deciders = [this.#after, this.#newDecider(policy, this.#unlimited)];
+    } else {
+      this.#after = this.#newDecider(policy, new ObservedStore(this.#store, this.#unlimited));
+      this.#deciders = [this.#after];
+    }
+    if (this.#before !== undefined) this.#deciders = [this.#before, ...this.#deciders];
+    const wantsEnds = hasHolds || map?.end !== undefined;
+    this.#read = map === undefined ? decisionReader(this.#facts) : mappedReader(map, wantsEnds, this.#facts);
+  }
+
+  /** Reads the logs. Throws a LogError if one cannot be read. */
+  async run(): Promise<ReplayResult> {
+    const logs = this.#options.logs.map((path): OpenLog => ({ path, batches: readLines(path) }));
+    for (const log of logs) this.#order.open(log);
+    let isPartial = false;
+    for (;;) {
+      const log = this.#order.furthestBehind() as OpenLog | undefined;
+      if (log !== undefined) await this.#readBatch(log);
+      for (let call = this.#order.next(); call !== undefined; call = this.#order.next())
+        await this.#replay(call);
+      if (log === undefined) break;
+      isPartial = this.#options.isStopped();
+      if (isPartial) break;
+      this.#options.onProgress(this.#lines);
+    }
+    for (const { batches } of logs) await batches.return(undefined);
+    return {
+      tally: this.#tally,
+      facts: this.#facts,
+      faults: this.#faults,
+      lines: this.#lines,
+      late: this.#order.late,
+      firstMicros: this.#firstMicros,
+      lastMicros: this.#clock.wallMicros(),
+      needed: this.#unlimited.needed(),
+      holdsWithoutEnd: this.#holdsWithoutEnd,
+      evictions: this.#store.evictions,
+      isPartial,
+    };
+  }
+
+  #newStore(): MemoryStore {
+    const bounds = { maxBuckets: MAX_BUCKETS, maxBytes: MAX_BYTES };
+    return new MemoryStore({ clock: this.#clock, ...bounds, countDeniedHits: true });
+  }
+
+  #newDecider(policy: PolicySet, store: BucketStore & LocalStore): Decider {
+    const { holdEntry } = this.#options;
+    return new Decider(policy, { clock: this.#clock, store, holdEntry, rowOf: this.#tally.rowOf });
+  }
+
+  async #readBatch(log: OpenLog): Promise<void> {
+    const { value, done } = await log.batches.next();
+    if (done === true) {
+      this.#order.end(log);
+      return;
+    }
+    const { first, lines } = value;
+    for (let at = 0; at < lines.length; at++) {
+      const line = lines[at];
+      if (line === '' || line === '\r') continue;
+      this.#lines++;
+      const read = line === undefined ? 'too_long' : this.#read(line);
+      if (typeof read !== 'string') this.#order.add(log, read);
+      else this.#addFault(read, log.path, first + at);
+    }
+  }
+
+  #addFault(fault: LineFault, path: string, line: number): void {
+    const known = this.#faults.get(fault);
+    if (known === undefined) this.#faults.set(fault, { count: 1, first: `${path}:${line}` });
+    else known.count++;
+  }
+
+  async #replay(call: LoggedCall): Promise<void> {
+    const { timeMicros } = call;
+    while (this.#ends.firstMicros <= timeMicros) await this.#end(this.#ends.take() as PendingEnd);
+    this.#clock.advance(timeMicros);
+    if (Number.isNaN(this.#firstMicros)) this.#firstMicros = timeMicros;
+    for (const decider of this.#deciders) {
+      const late = decider.decide(call);
+      if (late !== undefined) await late;
+    }
+    // A line that only ends holds is not a request.
+    if (call.request.descriptors.length > 0)
+      this.#tally.add(call, this.#before?.verdict, this.#after.verdict);
+    await this.#planEnd(call);
+  }
+
+  /** Plans the end of a request that placed holds, or whose end is a call. */
+  async #planEnd(call: LoggedCall): Promise<void> {
+    const { end, holdIds, timeMicros } = call;
+    const holds = this.#deciders.some(({ token }) => token !== undefined);
+    if (end?.durationMicros !== undefined && (holds || end.descriptors.length > 0)) {
+      const tokens = this.#deciders.map(({ token }) => token);
+      const allowed = this.#deciders.map(({ verdict }) => !verdict.denied);
+      this.#ends.add({ timeMicros: timeMicros + end.durationMicros, call, tokens, allowed });
+    }
+    if (!holds || end !== undefined || holdIds.length > 0) return;
+    // The log knows no end of a request that it says was denied, or whose limits held nothing. It ends at once.
+    if (!call.denied) this.#holdsWithoutEnd++;
+    for (const decider of this.#deciders)
+      await decider.end(call.request.domain, decider.token, undefined, []);
+  }
+
+  async #end({ timeMicros, call, tokens, allowed }: PendingEnd): Promise<void> {
+    this.#clock.advance(timeMicros);
+    const { hits, descriptors } = call.end as NonNullable<LoggedCall['end']>;
+    for (const [at, decider] of this.#deciders.entries()) {
+      const sent = allowed[at] === true ? descriptors : [];
+      await decider.end(call.request.domain, tokens[at], hits, sent);
+    }
+  }
+}
+
+/** A store that shows its takes to another one. */
+class ObservedStore implements BucketStore, LocalStore {
+  readonly #store: MemoryStore;
+  readonly #observer: UnlimitedStore;
+
+  constructor(store: MemoryStore, observer: UnlimitedStore) {
+    this.#store = store;
+    this.#observer = observer;
+  }
+
+  take(items: readonly TakeItem[]): readonly TakeOutcome[] {
+    this.#observer.take(items);
+    return this.#store.take(items);
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+}
+
+/** Returns whether a policy has limits that hold something until requests end. */
+function holdsIn({ domains }: PolicySet): boolean {
+  return [...domains.values()].some(({ hasHolds }) => hasHolds);
+}

@@ -1,0 +1,350 @@
+import type { PolicySet } from '../policy/compiled-policy.js';
+import { describeLimit } from '../policy/describe.js';
+import { quantity } from '../quantity.js';
+import type { NoLimit } from './limits-needed.js';
+import { type LineFault, NO_REQUEST, UNREADABLE } from './log-request.js';
+import { type ReplayResult, WINDOW_MICROS } from './replay.js';
+import type { LogMap } from './replay-map.js';
+import { MAX_CALLERS, type Row, type RuleRow } from './tally.js';
+
+/** A bound of the newly denied requests (`--max-newly-denied`). */
+export interface Bound {
+  /** As it was given: `0`, `0.1%`. */
+  readonly text: string;
+  readonly max: number;
+  readonly isPercent: boolean;
+}
+
+/** What the report is about. */
+export interface ReportInput {
+  readonly result: ReplayResult;
+  readonly policy: PolicySet;
+  readonly policyName: string;
+  readonly againstName: string | undefined;
+  readonly map: LogMap | undefined;
+  readonly by: string | undefined;
+  readonly logs: readonly string[];
+  readonly bound: Bound | undefined;
+}
+
+/** Numbers of a row in the report. */
+interface Counts {
+  readonly requests: number;
+  readonly before: number;
+  readonly after: number;
+  readonly newlyDenied: number;
+  readonly newlyAllowed: number;
+}
+
+interface ReportedRule extends Counts {
+  readonly domain: string;
+  readonly rule: string;
+  /** Requests over the limit that were allowed because of the phase, shadow mode or `enforce_percent`. */
+  readonly over: number;
+}
+
+/** The limits of a rule that would have denied nobody, at most 0.1%, and at most 1% of its requests. */
+interface ReportedLimit {
+  readonly domain: string;
+  readonly rule: string;
+  readonly limit: string;
+  readonly deniesNobody: number | null;
+  readonly deniesTenthPercent: number | null;
+  readonly deniesOnePercent: number | null;
+  /** Why a limit is null. */
+  readonly why: string | null;
+}
+
+interface ReportedLines {
+  readonly reason: string;
+  readonly lines: number;
+  /** `file:line`. */
+  readonly first: string;
+}
+
+/** The report, as `--json` writes it. */
+export interface Report {
+  readonly policy: string;
+  /** The policy to compare with; null: what the log says. */
+  readonly against: string | null;
+  readonly logs: readonly string[];
+  /** Whether the replay was stopped before the end of the logs. */
+  readonly partial: boolean;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly lines: number;
+  readonly total: Counts;
+  /** Requests over limits that do not deny. */
+  readonly over: number;
+  readonly rules: readonly ReportedRule[];
+  /** Requests that met no rule. */
+  readonly withoutRule: Counts;
+  readonly limits: readonly ReportedLimit[];
+  readonly callers: {
+    readonly key: string;
+    readonly rows: readonly ({ readonly caller: string } & Counts)[];
+    readonly others: Counts;
+    readonly without: Counts;
+  } | null;
+  readonly unreadable: readonly ReportedLines[];
+  readonly noRequests: readonly ReportedLines[];
+  readonly notes: readonly string[];
+  readonly gate: {
+    readonly maxNewlyDenied: string;
+    readonly result: GateResult;
+    readonly why: string;
+  } | null;
+}
+
+type GateResult = 'kept' | 'exceeded' | 'undecided';
+
+/** Part of the lines that may be unreadable for a gate to have a result. */
+const MAX_UNREADABLE = 0.001;
+
+/** Creates the report of a replay. */
+export function reportOf(input: ReportInput): Report {
+  const { result, by } = input;
+  const { tally, firstMicros, lastMicros } = result;
+  const rules = [...tally.rules.values()]
+    .filter(({ requests }) => requests > 0)
+    .sort(byEffect(({ label }) => label));
+  const callers = [...tally.callers].sort(
+    byEffect(
+      ([caller]) => caller,
+      ([, row]) => row,
+    ),
+  );
+  return {
+    policy: input.policyName,
+    against: input.againstName ?? null,
+    logs: input.logs,
+    partial: result.isPartial,
+    from: timeText(firstMicros),
+    to: timeText(Number.isNaN(firstMicros) ? firstMicros : lastMicros),
+    lines: result.lines,
+    total: countsOf(tally.all),
+    over: tally.over,
+    rules: rules.map((row) => ({ domain: row.domain, rule: row.label, ...countsOf(row), over: row.over })),
+    withoutRule: countsOf(tally.unmatched),
+    limits: limitsOf(input, rules),
+    callers:
+      by === undefined
+        ? null
+        : {
+            key: by,
+            rows: callers.map(([caller, row]) => ({ caller, ...countsOf(row) })),
+            others: countsOf(tally.otherCallers),
+            without: countsOf(tally.withoutCaller),
+          },
+    unreadable: linesOf(result, UNREADABLE),
+    noRequests: linesOf(result, NO_REQUEST),
+    notes: notesOf(input),
+    gate: gateOf(input),
+  };
+}
+
+function countsOf({ requests, before, after, newlyDenied, newlyAllowed }: Row): Counts {
+  return { requests, before, after, newlyDenied, newlyAllowed };
+}
+
+/** Orders rows by their newly denied requests, then by their requests, then by name. */
+function byEffect<Item>(
+  nameOf: (item: Item) => string,
+  rowOf: (item: Item) => Row = (item) => item as unknown as Row,
+): (a: Item, b: Item) => number {
+  return (a, b) => {
+    const [rowA, rowB] = [rowOf(a), rowOf(b)];
+    const order = rowB.newlyDenied - rowA.newlyDenied || rowB.requests - rowA.requests;
+    return order === 0 ? (nameOf(a) < nameOf(b) ? -1 : 1) : order;
+  };
+}
+
+function timeText(micros: number): string | null {
+  return Number.isNaN(micros) ? null : new Date(micros / 1000).toISOString();
+}
+
+function limitsOf({ result, policy }: ReportInput, rows: readonly RuleRow[]): readonly ReportedLimit[] {
+  return [...policy.domains.values()].flatMap(({ domain, rules }) =>
+    rules.flatMap((rule) => {
+      const { path, plan } = rule;
+      const needed = result.needed.get(rule);
+      const hasRequests = rows.some((row) => row.domain === domain && row.label === path);
+      if (!hasRequests || (needed === undefined && plan === undefined)) return [];
+      const why =
+        needed === undefined ? 'the numbers come from the rows of the table of plans' : whyText(needed.why);
+      const [nobody = null, tenth = null, percent = null] = needed?.limits ?? [];
+      const limits = { deniesNobody: nobody, deniesTenthPercent: tenth, deniesOnePercent: percent };
+      return [{ domain, rule: path, limit: describeLimit(rule), ...limits, why }];
+    }),
+  );
+}
+
+function whyText(why: NoLimit | undefined): string | null {
+  if (why === undefined) return null;
+  if (why.kind === 'short_log') return 'the log is shorter than one window of this limit';
+  if (why.kind === 'debt') return 'with allow_debt, a window takes its excess from the next window';
+  const callers = quantity(why.callers, 'caller');
+  const sends = why.callers === 1 ? 'sends' : 'send';
+  return (
+    `${callers} ${sends} more than the limit refills during the whole log, by up to ${percentText(why.excess)}; ` +
+    'a larger max_tokens only delays their denials, so raise the refill'
+  );
+}
+
+function linesOf(
+  { faults }: ReplayResult,
+  reasons: Partial<Record<LineFault, string>>,
+): readonly ReportedLines[] {
+  return [...faults].flatMap(([fault, { count, first }]) => {
+    const reason = reasons[fault];
+    return reason === undefined ? [] : [{ reason, lines: count, first }];
+  });
+}
+
+/** Returns the number of lines that cannot be read completely. */
+function unreadableLines(result: ReplayResult): number {
+  const lines = linesOf(result, UNREADABLE).reduce((sum, one) => sum + one.lines, 0);
+  return lines + result.facts.badDurations;
+}
+
+function gateOf({ result, bound }: ReportInput): Report['gate'] {
+  if (bound === undefined) return null;
+  const { requests, newlyDenied } = result.tally.all;
+  const found = `${countText(newlyDenied)} of ${quantityText(requests, 'request')} would be newly denied`;
+  const doubt = doubtOf(result);
+  if (doubt !== undefined) return { maxNewlyDenied: bound.text, result: 'undecided', why: doubt };
+  const max = bound.isPercent ? (requests * bound.max) / 100 : bound.max;
+  const outcome = newlyDenied > max ? 'exceeded' : 'kept';
+  if (outcome === 'kept' && result.isPartial)
+    return { maxNewlyDenied: bound.text, result: 'undecided', why: 'only a part of the logs was read' };
+  return { maxNewlyDenied: bound.text, result: outcome, why: found };
+}
+
+/** Returns why the numbers do not support a verdict. */
+function doubtOf(result: ReplayResult): string | undefined {
+  const { tally, lines, late, facts, holdsWithoutEnd } = result;
+  const { requests } = tally.all;
+  const bad = unreadableLines(result);
+  if (bad > lines * MAX_UNREADABLE) return `${countText(bad)} of ${countText(lines)} lines cannot be read`;
+  if (requests === 0) return 'the logs have no requests';
+  if (late > requests * MAX_UNREADABLE)
+    return `${quantityText(late, 'request')} came too late to be sorted by time`;
+  if (facts.sample < 1) return 'the log is only a sample of the requests';
+  if (holdsWithoutEnd + facts.holdsWithoutId > requests * MAX_UNREADABLE)
+    return 'the log does not tell when requests end, which limits with holds need';
+  return undefined;
+}
+
+/** Returns sentences about the accuracy of the report. */
+function notesOf(input: ReportInput): readonly string[] {
+  const { result, map, againstName, policyName } = input;
+  const { tally, facts, lines, late, holdsWithoutEnd, evictions } = result;
+  const notes: string[] = [];
+  const add = (count: number, sentence: (text: string) => string, what = 'request'): void => {
+    if (count > 0) notes.push(sentence(quantityText(count, what)));
+  };
+  if (map !== undefined && againstName === undefined) notes.push(...sourceNotes(map, facts.explained, lines));
+  for (const [member, count] of facts.missing) {
+    if (lines > 0 && count >= lines)
+      notes.push(`No line has a value of "${member}", which the map names; check its name.`);
+  }
+  const seconds = WINDOW_MICROS / 1e6;
+  add(
+    late,
+    (text) =>
+      `${text} came more than ${seconds} seconds after later ones, and were decided on arrival: a file probably ` +
+      'contains several logs one after the other. Pass each log as a file of its own; weir merges them by time.',
+  );
+  if (facts.badDurations > 0) {
+    const example = String(JSON.stringify(facts.badDuration));
+    const unit = map?.durationUnitMicros === undefined ? '; plain numbers need duration_unit in the map' : '';
+    notes.push(
+      `${quantityText(facts.badDurations, 'request')} had no readable duration, such as ${example}${unit}. Their ` +
+        'holds expire.',
+    );
+  }
+  add(
+    holdsWithoutEnd,
+    (text) =>
+      `${text} placed holds whose end the log does not tell, and ended at once. Limits on concurrent requests and ` +
+      'reservations need "duration" in the map, or the decision log of a server with the same limits.',
+  );
+  add(
+    facts.holdsWithoutId,
+    (text) =>
+      `${text} of the decision log with holds came from a version of weir that logs no ids of holds. Their ends were ` +
+      'left out.',
+    'line',
+  );
+  if (facts.sample < 1) {
+    notes.push(
+      `The log is a sample of the requests (down to ${percentText(facts.sample)}), so all numbers are too low, and ` +
+        'fewer requests are denied than in production. Set DECISION_LOG_SAMPLE to 1.',
+    );
+  }
+  add(
+    facts.cut,
+    (text) => `${text} of the decision log are shortened, and were decided with what they contain.`,
+    'line',
+  );
+  for (const [domain, count] of tally.unknownDomains)
+    add(
+      count,
+      (text) =>
+        `${policyName} has no policy for the domain "${domain}", which ${text} named: they are allowed.`,
+    );
+  for (const [why, count] of tally.undecided) add(count, (text) => `${text} could not be decided: ${why}.`);
+  add(
+    tally.ambiguous,
+    (text) =>
+      `${text} met several rules and were denied according to the log, which does not name the rule. BEFORE counts ` +
+      'them for the rules that deny them now, else for all of their rules.',
+  );
+  add(
+    tally.otherCallers.requests,
+    (text) => `${text} of callers after the first ${countText(MAX_CALLERS)} are added up in (other).`,
+  );
+  add(
+    evictions,
+    (text) => `${text} were dropped because there were too many. Their callers began with full ones again.`,
+    'bucket',
+  );
+  notes.push(
+    'Callers do not react in a replay: denied requests are not repeated, and retries in the log are still sent.',
+  );
+  return notes;
+}
+
+function sourceNotes(
+  { flags, details, status, file }: LogMap,
+  explained: number,
+  lines: number,
+): readonly string[] {
+  if (flags === undefined && details === undefined) {
+    if (status === undefined)
+      return [`${file} names no "flags", "details" or "status", so BEFORE counts no denials.`];
+    return [
+      `BEFORE counts all responses with status 429, also those of upstreams: ${file} names no "flags" or "details".`,
+    ];
+  }
+  if (explained > 0 || lines === 0) return [];
+  const names = [flags?.text, details?.text].filter((name) => name !== undefined).join(' or ');
+  return [`No line has a value of ${names}, so BEFORE counts no denials; check the names in ${file}.`];
+}
+
+/** Formats a number with separators: `1,204`. */
+export function countText(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** Formats a number with its noun: `1,204 requests`. */
+export function quantityText(count: number, noun: string): string {
+  return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** Formats a share: `0.12%`, `29%`. */
+export function percentText(share: number): string {
+  const percent = share * 100;
+  if (percent === 0 || percent >= 10) return `${countText(Math.round(percent))}%`;
+  return `${Number(percent.toPrecision(2))}%`;
+}
