@@ -115,7 +115,7 @@ function setting(name: string, show: (value: number) => string = count): string 
 const IS_GIVEN_UP = 'the answer [above a bound](#requests-above-a-bound)';
 const CONNECTION_ENDS = 'weir closes the connection';
 const FILE_REJECTED =
-  'weir logs an error; weir then does not start, but keeps the previous content on a reload';
+  'weir logs an error. At the start, weir then exits. On a reload, weir keeps the previous content';
 const SHARED_FAIRLY = '[shared fairly](#bounds)';
 
 /** The rows of the table: what is bounded, the bound, and what happens beyond it. */
@@ -125,14 +125,14 @@ export const BOUNDS = `
 | size of a request, after decompression | ${setting('MAX_REQUEST_BYTES', size)} | ${IS_GIVEN_UP}; 413 for \`/json\` |
 | descriptors | ${setting('MAX_DESCRIPTORS')} | ${IS_GIVEN_UP} |
 | entries in all descriptors together | ${setting('MAX_ENTRIES')} | ${IS_GIVEN_UP} |
-| limits that a request meets | ${setting('MAX_LIMITS')} | ${IS_GIVEN_UP} |
-| value that regular expressions are tried on | ${setting('MAX_REGEX_VALUE_BYTES', size)} | ${IS_GIVEN_UP} |
+| limits that apply to a request | ${setting('MAX_LIMITS')} | ${IS_GIVEN_UP} |
+| size of a value that weir compares with regular expressions | ${setting('MAX_REGEX_VALUE_BYTES', size)} | ${IS_GIVEN_UP} |
 | [matching work](../policy/matching.md#the-cost-of-matching) | ${setting('MAX_MATCH_WORK')} units | ${IS_GIVEN_UP} |
 | time for which a large request (more than 32 descriptors, or 16 KiB) waits for its turn | a quarter of the caller's remaining time, at least 5 ms; 1 s for a caller without a deadline | ${IS_GIVEN_UP} |
-| slots and reservations that the hold tokens of a request settle at once; characters of these tokens | ${count(MAX_WORK_AT_ONCE)}; ${count(MAX_TOKENS_CHARACTERS)} | weir settles the rest within seconds; further tokens have no effect |
-| hold token that a request gets for all its holds | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_GIVEN_UP} |
-| ends of holds that wait for the store: with tokens that weir has made, or of canceled calls; of starts without an answer; others | ${size(MAX_OWN_BYTES)}; ${size(MAX_OTHER_BYTES)}; ${size(MAX_OTHER_BYTES)}; connections share each fairly | the end is lost, and its hold expires; \`weir_hold_settlements_lost_total\` counts it, or \`weir_hold_tokens_unmatched_total\` if weir does not know the token |
-| memory of calls to Redis for ends of holds, for each of these kinds | ${size(MAX_CALL_BYTES)} | further ends wait until Redis has answered others |
+| slots and reservations that weir settles immediately for one request; characters in the hold tokens of the request | ${count(MAX_WORK_AT_ONCE)}; ${count(MAX_TOKENS_CHARACTERS)} | weir settles the rest within seconds; weir ignores further tokens |
+| length of the hold token that weir returns for all holds of a request | ${count(MAX_TOKEN_CHARACTERS)} characters | ${IS_GIVEN_UP} |
+| memory of settlements that wait for the store: with hold tokens from weir, or after canceled calls; for requests whose start the store has not answered; all others | ${size(MAX_OWN_BYTES)}; ${size(MAX_OTHER_BYTES)}; ${size(MAX_OTHER_BYTES)}; connections share each fairly | weir drops the settlement, and the hold expires; \`weir_hold_settlements_lost_total\` counts the settlement, or \`weir_hold_tokens_unmatched_total\` if weir does not know the token |
+| memory of calls to Redis that contain such settlements, for each of the three kinds | ${size(MAX_CALL_BYTES)} | further settlements wait until Redis has answered others |
 | size of a bucket name; size of a part of the name | ${size(MAX_NAME_BYTES)}; ${size(MAX_PART_BYTES)} | weir replaces the name, or the part, with its SHA-256 hash |
 | parts of the request that weir copies to dynamic metadata; \`metadata\` of rules that weir copies to dynamic metadata | ${size(MAX_ECHOED_UNITS)}; ${size(MAX_METADATA_UNITS)} (1 byte per UTF-16 code unit, and 128 per entry or member) | \`descriptorsLeftOut\` and \`metadataLeftOut\` count the omitted parts |
 | content of a decision in a debug log line | ${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per string | the line shows the number of omitted entries or characters |
@@ -141,28 +141,28 @@ export const BOUNDS = `
 | concurrent calls | ${setting('GRPC_MAX_CONCURRENT_STREAMS')} | weir refuses the call, and the client may retry it |
 | size of a call's header list | ${setting('GRPC_MAX_HEADER_BYTES', size)} | 431 |
 | size of a call's encoded header list; number of CONTINUATION frames for this list | ${size(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (both bounds increase with \`GRPC_MAX_HEADER_BYTES\`) | ${CONNECTION_ENDS} |
-| total size of incomplete messages, of which weir keeps \`MAX_REQUEST_BYTES\` each | 8 MiB, or twice \`MAX_REQUEST_BYTES\` if that is more | RESOURCE_EXHAUSTED |
+| total size of incomplete messages (weir keeps at most \`MAX_REQUEST_BYTES\` of each) | 8 MiB, or twice \`MAX_REQUEST_BYTES\` if that is more | RESOURCE_EXHAUSTED |
 | time to receive a complete request | the call's \`grpc-timeout\` and ${time(LATE_REQUEST_MS)}, at most ${time(DEFAULT_RECEIVE_TIMEOUT_MS)} | DEADLINE_EXCEEDED |
 | open health and reflection calls; messages of these calls that weir handles in one event-loop turn | ${MAX_AUXILIARY_CALLS}; 1 for each connection, and 8 for all connections | RESOURCE_EXHAUSTED; further messages wait for the next turn |
 | size of a health or reflection call's unread answers | ${size(MAX_UNREAD_BYTES)} | RESOURCE_EXHAUSTED |
 | size of a health or reflection request; bytes in a service or symbol name | ${size(MAX_AUXILIARY_BYTES)}, or \`MAX_REQUEST_BYTES\` if that is less; ${count(MAX_SYMBOL_BYTES)} | RESOURCE_EXHAUSTED; INTERNAL |
 | calls that are canceled or reset before their answer (rapid reset) | a burst of ${count(DEFAULT_LIMITS.resetBurst)}, then ${count(DEFAULT_LIMITS.resetRefillPerSecond)} per second. The bound is high because Envoy cancels many calls while Redis does not answer. | ${CONNECTION_ENDS} |
-| answered calls with holds that weir remembers, to release the holds if the client resets the call; their holds, of all connections together | ${count(MAX_ANSWERED_CALLS)}; ${size(MAX_PLACED_BYTES)} | weir forgets the oldest call, and its holds end when they are settled or expire |
+| answered calls that weir remembers, so that it can release their holds if the client resets the calls; memory of these holds, for all connections together | ${count(MAX_ANSWERED_CALLS)}; ${size(MAX_PLACED_BYTES)} | weir forgets the oldest call, and its holds last until they are settled or expire |
 | SETTINGS, PING, PRIORITY, WINDOW_UPDATE and empty DATA frames | a burst of ${count(DEFAULT_LIMITS.controlBurst)}, then ${count(DEFAULT_LIMITS.controlRefillPerSecond)} per second; each request allows additional frames | ${CONNECTION_ENDS} |
 | unread answers | ${size(DEFAULT_LIMITS.maxOutputBytes)}, or twice \`MAX_REQUEST_BYTES\` if that is more; until the client reads the answers, weir reads no requests from the connection | ${CONNECTION_ENDS} |
 | duration of the TLS handshake; time until the client sends the HTTP/2 preface | 10 s each | ${CONNECTION_ENDS}; an HTTP/1 client gets a plain-text explanation |
 | **All callers together, in each process** | | |
 | gRPC connections | ${setting('GRPC_MAX_CONNECTIONS')} | weir closes further connections immediately; the log counts them |
 | memory of gRPC connections: incomplete requests, open calls, unread answers | ${setting('GRPC_MAX_BUFFERED_BYTES', size)} (\`h2\` only) | weir closes the connection that uses the most memory |
-| cached requests of at most ${MAX_CACHED_REQUEST_BYTES} bytes; their memory | ${count(CACHED_REQUESTS)}; 1 MiB | weir decodes further requests each time |
-| large requests that wait for their turn; their memory | ${count(MAX_WAITING_REQUESTS)}; ${size(MAX_LARGE_BYTES)} | ${IS_GIVEN_UP} |
-| connections of an HTTP port, of which each has one \`/json\` body of at most \`MAX_REQUEST_BYTES\` | ${count(MAX_CONNECTIONS)} | weir closes the oldest connection without a request or a finished TLS handshake, or else the connection whose latest request is the oldest |
+| cached requests of at most ${MAX_CACHED_REQUEST_BYTES} bytes; memory of these requests | ${count(CACHED_REQUESTS)}; 1 MiB | weir decodes further requests each time |
+| large requests that wait for their turn; memory of these requests | ${count(MAX_WAITING_REQUESTS)}; ${size(MAX_LARGE_BYTES)} | ${IS_GIVEN_UP} |
+| connections to an HTTP port, each with one \`/json\` body of at most \`MAX_REQUEST_BYTES\` | ${count(MAX_CONNECTIONS)} | weir closes the oldest connection without a request or a finished TLS handshake, or else the connection whose latest request is the oldest |
 | concurrent requests on an HTTP connection | 1 | ${CONNECTION_ENDS} |
 | size of the headers of an HTTP request | ${size(HTTP_BOUNDS.maxHeaderSize)} | 431 |
 | time in which a client must send an HTTP request; time for which a client does not read the answer | ${time(HTTP_BOUNDS.requestTimeout)}; ${time(SILENCE_MS)} | 408; ${CONNECTION_ENDS} |
 | work for all HTTP connections: reading requests and answering short requests | ${time(HTTP_TURN_MS)} in each event-loop turn | unread data stays in the socket until the next turn |
 | rendering of \`/metrics\`, \`/stats\`, \`/rlconfig\`, \`/healthcheck?detail\` | one at a time, then a pause of ${PAUSES} times its duration, at most ${time(MAX_PAUSE_MS)} | requests that arrive meanwhile wait, and share the result of the next rendering |
-| rules that \`/rlconfig\` shows, if the main thread renders it | ${count(MAX_RULES_AT_ONCE)} | a thread renders it |
+| rules that the main thread renders for \`/rlconfig\` | ${count(MAX_RULES_AT_ONCE)} | a separate thread renders the rules |
 | rendered text that clients of an HTTP port have not read yet | ${size(MAX_UNREAD_TEXT_BYTES)}, or one larger text | weir closes the connection of the oldest answer |
 | unread log lines | ${size(MAX_WAITING_BYTES)} | weir drops lines, counts them in \`weir_log_lines_dropped_total\`, and marks the gap in the log |
 | trace spans that wait for the collector; time for which weir waits for the collector at exit | ${count(MAX_QUEUED_SPANS)}, plus ${count(MAX_PENDING_EXPORTS)} unanswered messages with ${SPANS_PER_BATCH} spans each; ${time(FLUSH_TIMEOUT_MS)} | weir drops spans, and counts them in \`weir_trace_spans_dropped_total\` |
@@ -172,13 +172,13 @@ export const BOUNDS = `
 | metric series | ${setting('METRICS_MAX_SERIES')} | weir counts further rules and domains as \`other\` |
 | buckets that \`weir top\` tracks for the last minute and hour | ${setting('TOP_BUCKETS')} in each of ${2 * 2 * SLICES} time slices, twice as many in the newest slice; ${MAX_TOP_ENTRIES} entries and ${MAX_TOP_TEXTS} characters per bucket | weir omits the buckets with the fewest requests, and shows the maximum error of each estimate |
 | decisions that \`weir top\` counts | about ${count(SAMPLES_PER_SECOND)} denials and as many other decisions per second | weir counts only one of every 2, 4, 8, … decisions, and multiplies the count by that number |
-| concurrent requests to \`/top\`; buckets in an answer | 1; ${count(MAX_TOP_LIMIT)} | the others wait; 400 |
+| concurrent requests to \`/top\`; buckets in an answer | 1; ${count(MAX_TOP_LIMIT)} | further requests wait; 400 |
 | series of \`weir_bucket_used_ratio\` | ${setting('BUCKET_USED_RATIO_TOP')} | buckets with fewer requests have no series |
 | buckets in memory | ${setting('MEMORY_MAX_BUCKETS')}; ${setting('MEMORY_MAX_BYTES', size)}, plus up to 6 MB of unused memory | weir evicts the bucket that will be full soonest |
 | **Workers (WORKERS)** | | |
 | time for which a new connection waits for a worker that does not answer | ${time(LATE_AFTER_MS)} | another worker gets the connection |
 | time for which a worker does not answer | ${time(SILENT_AFTER_MS)}; ${time(REPLACE_AFTER_MS)}, or ${time(REPLACE_ALL_SILENT_AFTER_MS)} if no worker answers | the worker gets no new connections; weir replaces workers one at a time |
-| time for which new policies wait for a worker that has not loaded them | ${time(SWITCH_AFTER_MS)} | they take effect in the other processes |
+| time for which new policies wait for a worker that has not loaded them | ${time(SWITCH_AFTER_MS)} | the policies take effect in the other processes |
 | **The debug port** | | |
 | duration of a TLS handshake | ${time(HANDSHAKE_MS)} | ${CONNECTION_ENDS} |
 | size of a request to \`/buckets\` or \`/top\` | ${size(MAX_QUESTION_BYTES)} | 413 |
@@ -188,7 +188,7 @@ export const BOUNDS = `
 | open pages that receive \`/overview\`; time for which a page reads no data | ${MAX_SUBSCRIBERS}; ${time(SILENCE_MS)} | 503; weir closes the connection |
 | domains in an answer from \`/overview\` | ${count(MAX_OVERVIEW_DOMAINS)} | the answer shows the number of omitted domains |
 | rules with a separate history of the last hour; memory for the combined history of all rules | ${setting('HISTORY_RULES')}, each with ${STEPS} steps of ${STEP_SECONDS} s in ${size(RING_BYTES)}; ${size(ALL_RING_BYTES)} | weir counts further rules only in the total, and the answer from \`/history\` reports that rules are missing |
-| rules in a request to \`/history\`; concurrent requests to \`/history\` | ${MAX_HISTORY_RULES}; 1 | 400; the others wait |
+| rules in a request to \`/history\`; concurrent requests to \`/history\` | ${MAX_HISTORY_RULES}; 1 | 400; further requests wait |
 | tokens in \`ADMIN_TOKENS_FILE\`; size of the file | ${count(MAX_TOKENS)}; ${size(MAX_TOKENS_BYTES)} | the file is invalid: weir does not start, or keeps the previous tokens |
 | **Redis and management servers** | | |
 | limits in one call to Redis | ${count(MAX_TAKES_PER_CALL)}, or the limits of one request | the next call contains the rest |
@@ -204,7 +204,7 @@ export const BOUNDS = `
 | files and directories below \`RUNTIME_ROOT\`, or in a directory that \`weir migrate\` reads | ${count(MAX_LAYOUT_ENTRIES)} | weir reports an error, and reads none of the files |
 | size of a policy file; number of errors that weir lists for one load | ${size(MAX_FILE_BYTES)}; ${count(MAX_PROBLEMS)} | the file is invalid; weir shows the number of further errors |
 | size of a table of [plans](../policy/plans.md); number of rows | ${size(MAX_PLAN_BYTES)}; ${count(MAX_PLAN_ROWS)} | the file is invalid |
-| characters of a customer in a table of plans | ${String(MAX_KEY_UNITS)} | the row is invalid |
+| length of a customer's name in a table of plans | ${String(MAX_KEY_UNITS)} characters | the row is invalid |
 | size of a certificate or key that weir reloads; size of a login file | ${size(MAX_TLS_FILE_BYTES)}; ${size(MAX_LOGIN_FILE_BYTES)} | ${FILE_REJECTED} |
 | size of any other file that a setting or option specifies (a regular file, not a pipe or device) | ${size(MAX_NAMED_FILE_BYTES)} | ${FILE_REJECTED} |
 `.trim();
