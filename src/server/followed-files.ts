@@ -34,9 +34,14 @@ export class FollowedFiles<Content> {
 
   /**
    * Reads all files synchronously, as a start does. `parse` throws an Error with a sentence if they are invalid. Throws
-   * {@link StartError} with this sentence, or with one that names the variable and the file that cannot be read.
+   * {@link StartError} with this sentence, or with one that names the variable and the file that cannot be read. With
+   * `previous`, the content of another process, that content stays in effect instead.
    */
-  constructor(files: readonly NamedFile[], parse: (texts: readonly string[], previous?: Content) => Content) {
+  constructor(
+    files: readonly NamedFile[],
+    parse: (texts: readonly string[], previous?: Content) => Content,
+    previous?: Content,
+  ) {
     this.#files = files;
     this.#parse = parse;
     try {
@@ -44,7 +49,8 @@ export class FollowedFiles<Content> {
         files.map(({ variable, path, maxBytes }) => readNamedFile(variable, path, maxBytes).toString()),
       );
     } catch (error) {
-      throw new StartError([(error as Error).message]);
+      if (previous === undefined) throw new StartError([(error as Error).message]);
+      this.content = previous;
     }
   }
 
@@ -61,10 +67,12 @@ export class FollowedFiles<Content> {
   /** Reads all files again. Resolves after the listener was called. */
   refresh(): Promise<void> {
     if (this.#nextReading === undefined) {
-      this.#nextReading = this.#lastReading.then(() => {
+      const read = (): Promise<void> => {
         this.#nextReading = undefined;
         return this.#readAndNotify();
-      });
+      };
+      // A listener that has thrown an error does not end the reads.
+      this.#nextReading = this.#lastReading.then(read, read);
       this.#lastReading = this.#nextReading;
     }
     return this.#nextReading;

@@ -38,14 +38,17 @@ type Paths = Readonly<Record<Part, string>>;
 
 /** The certificates of a port, reloaded when their files change. */
 export interface TlsFiles extends TlsSource {
+  /** The certificates in effect. */
+  readonly current: TlsMaterial;
   close(): void;
 }
 
 /**
  * Reads the TLS settings of the gRPC port and their files. Returns undefined for plain text. Throws {@link StartError}
- * if a setting is missing or invalid.
+ * if a setting is missing or invalid. With `previous`, the certificates of another process, these stay in effect while
+ * a file is invalid.
  */
-export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefined {
+export function openTlsFiles(settings: Settings, log: Logger, previous?: TlsMaterial): TlsFiles | undefined {
   const paths: Paths = {
     cert: settings.grpcServerTlsCert,
     key: settings.grpcServerTlsKey,
@@ -55,7 +58,7 @@ export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefi
   const contradictions = findContradictions(settings.grpcServerUseTls, paths, clientSan);
   if (contradictions.length > 0) throw new StartError(contradictions);
   if (!settings.grpcServerUseTls) return undefined;
-  return followedFiles(GRPC, paths, clientSan === '' ? undefined : clientSan, log);
+  return followedFiles(GRPC, paths, clientSan === '' ? undefined : clientSan, log, previous);
 }
 
 /**
@@ -68,17 +71,26 @@ export function openDebugTlsFiles(settings: Settings, log: Logger): TlsFiles | u
   return followedFiles(DEBUG, { cert, key, clientCa: '' }, undefined, log);
 }
 
-function followedFiles(port: TlsPort, paths: Paths, clientSan: string | undefined, log: Logger): TlsFiles {
+function followedFiles(
+  port: TlsPort,
+  paths: Paths,
+  clientSan: string | undefined,
+  log: Logger,
+  previous?: TlsMaterial,
+): TlsFiles {
   const parts = (['cert', 'key', 'clientCa'] as const).filter((part) => paths[part] !== '');
   const named = parts.map((part) => ({
     variable: port.variables[part],
     path: paths[part],
     maxBytes: MAX_TLS_FILE_BYTES,
   }));
-  const files = new FollowedFiles(named, (texts) =>
-    checked(port, paths, { cert: '', key: '', clientCa: undefined, ...partTexts(parts, texts) }),
-  );
+  const parse = (texts: readonly string[]): TlsMaterial =>
+    checked(port, paths, { cert: '', key: '', clientCa: undefined, ...partTexts(parts, texts) });
+  const files = new FollowedFiles(named, parse, previous);
   return {
+    get current() {
+      return files.content;
+    },
     options: { material: files.content, clientSan },
     follow(setTls) {
       files.follow({

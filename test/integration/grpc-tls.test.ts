@@ -5,9 +5,11 @@ import { RawClient } from '../support/grpc/grpc-client.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
 import { CertificateAuthority, type Issued } from '../support/tls/certificates.js';
 import { CommandHost } from '../support/weir/commands.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
+import { untilAllServe, type WorkerDetail, workersOf } from '../support/weir/workers.js';
 
 const HEALTH = '/grpc.health.v1.Health/Check';
 /** HealthCheckResponse{status: SERVING}. */
@@ -93,6 +95,27 @@ describe('TLS of weir serve', () => {
     });
     // The log must not contain the key.
     expect(server.process.lines().join('\n')).not.toContain('PRIVATE');
+  });
+
+  test('a worker that replaces another one while the certificates are invalid uses the previous ones', async () => {
+    const volume = new SecretVolume();
+    volume.swap(authority.issue(NAMES));
+    const redis = await startRedis();
+    const env = { ...volume.env, REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2' };
+    server = await startWeir({ env });
+    await untilAllServe(server);
+    volume.swap({ cert: authority.issue(NAMES).cert, key: authority.issue(NAMES).key });
+    await waitFor('the complaint', logged(/the previous certificates stay in effect/));
+    const [first] = (await workersOf(server)) as [WorkerDetail];
+    process.kill(first.pid, 'SIGKILL');
+    await waitFor('another worker', async () => {
+      const workers = await workersOf(server as WeirServer);
+      const serving = workers.filter(({ pid, status }) => status === 'SERVING' && pid !== first.pid);
+      return serving.length === 2;
+    });
+    // Connections are distributed over both workers.
+    for (let i = 0; i < 4; i++)
+      expect(await ask(`127.0.0.1:${server.grpcPort}`, authority.cert)).toEqual(SERVING);
   });
 
   test('swaps the issuers of client certificates, too, and checks the name', async () => {

@@ -1,5 +1,6 @@
 import type { HealthVerdict, StoreNode } from '../../admin/health-detail.js';
 import type { PolicyHandover, XdsUpdate } from '../../config/policy-provider.js';
+import type { TlsMaterial } from '../../h2/tls-material.js';
 import type { ServingAddresses } from '../server-core.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { CallMessage } from './calls.js';
@@ -12,6 +13,8 @@ export type ToWorker =
       readonly version: string;
       readonly terminal: boolean;
       readonly policies: PolicyHandover;
+      /** Certificates in effect, which the worker uses while their files are invalid. Undefined for plain text. */
+      readonly tls: TlsMaterial | undefined;
       readonly health: HealthVerdict;
     }
   /** A block of the rows at an address of a table in Redis. `at` counts the blocks. The next `load` uses the rows. */

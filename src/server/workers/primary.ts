@@ -52,7 +52,8 @@ export function openPrimary(parts: ServerParts): ServerCore {
     onGivenUp: (error) => giveUp(error),
     start: () => {
       const health = healthOf(pool, draining);
-      return { kind: 'start', settings, version, terminal, policies: rounds.handover(), health };
+      const policies = rounds.handover();
+      return { kind: 'start', settings, version, terminal, policies, tls: tls?.current, health };
     },
     text: async (of) => (of === 'metrics' ? metricsText() : Buffer.from(healthText())),
     onChange: () => {

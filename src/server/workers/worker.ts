@@ -97,7 +97,14 @@ class Worker {
     return this.#closers.close();
   }
 
-  async #open({ settings, version, terminal, policies: handover, health }: StartMessage): Promise<void> {
+  async #open({
+    settings,
+    version,
+    terminal,
+    policies: handover,
+    tls: material,
+    health,
+  }: StartMessage): Promise<void> {
     this.#serverHealth = health;
     const closers = this.#closers;
     const worker = cluster.worker?.id;
@@ -108,7 +115,7 @@ class Worker {
     const { provider } = policies;
     closers.add(async () => provider.close());
     // The primary process reads the same files, and logs changes and errors.
-    const tls = openTlsFiles(settings, log.child({}, { level: 'silent' }));
+    const tls = openTlsFiles(settings, log.child({}, { level: 'silent' }), material);
     closers.add(async () => tls?.close());
     const parts = { settings, version, policies: provider, tls, clock: systemClock, log, output, worker };
     const service = openGrpcService(parts, closers);

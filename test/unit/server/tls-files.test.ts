@@ -53,6 +53,16 @@ describe('TLS settings', () => {
     });
   });
 
+  test('certificates of another process stay in effect while a file is invalid', () => {
+    const { GRPC_CLIENT_TLS_CACERT: _, ...pair } = files;
+    const previous = { cert, key, clientCa: undefined };
+    folder.write('tls.crt', 'no certificate');
+    const settings = settingsOf({ ...TLS, ...pair });
+    expect(() => openTlsFiles(settings, log)).toThrow(StartError);
+    const opened = openTlsFiles(settings, log, previous);
+    expect([opened?.current, opened?.options.material]).toEqual([previous, previous]);
+  });
+
   const bad: [string, () => Record<string, string>, RegExp[]][] = [
     ['no files', () => TLS, [/set GRPC_SERVER_TLS_CERT to/, /set GRPC_SERVER_TLS_KEY to/]],
     [
