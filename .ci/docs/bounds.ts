@@ -83,7 +83,7 @@ import { MAX_REDIRECTIONS } from '../../src/storage/redis/redis-store-options.js
 import { QUERY_MS } from '../../src/storage/redis/with-redis.js';
 import { ALL_RING_BYTES, RING_BYTES, STEP_SECONDS, STEPS } from '../../src/telemetry/history/rate-history.js';
 import { MAX_WAITING_BYTES } from '../../src/telemetry/log-output.js';
-import { MAX_RECEIVED_BYTES as MAX_STATSD_BYTES, STALLED_MS } from '../../src/telemetry/statsd/statsd-tcp.js';
+import { STALLED_MS } from '../../src/telemetry/statsd/statsd-tcp.js';
 import { SAMPLES_PER_SECOND } from '../../src/telemetry/top/hit-sampler.js';
 import { SLICES } from '../../src/telemetry/top/sliding-heavy-hitters.js';
 
@@ -167,7 +167,7 @@ export const BOUNDS = `
 | unread log lines | ${size(MAX_WAITING_BYTES)} | weir drops lines, counts them in \`weir_log_lines_dropped_total\`, and marks the gap in the log |
 | trace spans that wait for the collector; time for which weir waits for the collector at exit | ${count(MAX_QUEUED_SPANS)}, plus ${count(MAX_PENDING_EXPORTS)} unanswered messages with ${SPANS_PER_BATCH} spans each; ${time(FLUSH_TIMEOUT_MS)} | weir drops spans, and counts them in \`weir_trace_spans_dropped_total\` |
 | duration of a trace export | \`OTEL_EXPORTER_OTLP_TIMEOUT\`, including retries | ${CONNECTION_ENDS} |
-| data that a statsd collector sends to weir on a connection; time in which the collector must accept 128 KiB of lines | ${size(MAX_STATSD_BYTES)}; ${time(STALLED_MS)} | weir closes the connection and reconnects |
+| time in which a statsd collector must accept 128 KiB of lines | ${time(STALLED_MS)} | weir closes the connection and reconnects |
 | content of a line in the sampled decision log; size of all unread lines | ${count(MAX_RECORDED_DESCRIPTORS)} descriptors with ${count(MAX_RECORDED_ENTRIES)} entries each, ${size(MAX_LINE_CHARACTERS)}; ${size(MAX_WAITING_BYTES)} | weir shortens and marks the line; weir drops lines, and counts them in \`weir_decision_log_lines_dropped_total\` |
 | metric series | ${setting('METRICS_MAX_SERIES')} | weir counts further rules and domains as \`other\` |
 | buckets that \`weir top\` tracks for the last minute and hour | ${setting('TOP_BUCKETS')} in each of ${2 * 2 * SLICES} time slices, twice as many in the newest slice; ${MAX_TOP_ENTRIES} entries and ${MAX_TOP_TEXTS} characters per bucket | weir omits the buckets with the fewest requests, and shows the maximum error of each estimate |

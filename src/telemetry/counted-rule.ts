@@ -8,8 +8,8 @@ export const OK = 0;
 export const OVER_LIMIT = 1;
 export const WOULD_BE_THROTTLED = 2;
 export const FORGIVEN = 3;
-/** First of three values that Metrics.takeNewDecisions last reported. */
-export const REPORTED = 4;
+/** First of three values that {@link takeNewCounts} last reported. */
+const REPORTED = 4;
 export const DECISION_SLOTS = 7;
 
 /** The counts that a {@link CountedRule} adds to. */
@@ -90,28 +90,15 @@ export interface RateCounts {
   readonly would: number;
 }
 
-/** Indexes of values in a series, and of the values that {@link takeNewCounts} last reported. */
-interface CounterSlots {
-  readonly ok: number;
-  readonly denied: number;
-  readonly would: number;
-  readonly reported: number;
-}
-
 /**
- * Passes what `counts` have counted since the previous call to `take`, without unchanged series. Only one reader may
- * call it, because each count is reported once.
+ * Passes what the decisions in `counts` have counted since the previous call to `take`, without unchanged series. Only
+ * one reader may call it, because each count is reported once.
  */
-export function takeNewCounts(
-  counts: BoundedCounters,
-  slots: CounterSlots,
-  take: (counts: RateCounts) => void,
-): void {
-  const { reported } = slots;
+export function takeNewCounts(counts: BoundedCounters, take: (counts: RateCounts) => void): void {
   counts.forEachMutable((domain, rule, values) => {
-    const ok = increase(values, slots.ok, reported);
-    const denied = increase(values, slots.denied, reported + 1);
-    const would = increase(values, slots.would, reported + 2);
+    const ok = increase(values, OK, REPORTED);
+    const denied = increase(values, OVER_LIMIT, REPORTED + 1);
+    const would = increase(values, WOULD_BE_THROTTLED, REPORTED + 2);
     if (ok + denied > 0) take({ domain, rule, ok, denied, would });
   });
 }

@@ -1,22 +1,15 @@
-import { type Family, type FamilyHead, seriesText, type TakeSample } from './family.js';
+import { type FamilyHead, StoredFamily, seriesText, type TakeSample } from './family.js';
 
 /**
  * A histogram without labels. An observation costs a short search and three additions, a hundredth of the cost of the
  * Prometheus client's.
  */
-export class DurationHistogram implements Family {
-  readonly name: string;
-  readonly help: string;
-  readonly type: string;
-  readonly aggregator: string;
+export class DurationHistogram extends StoredFamily {
   readonly #buckets: BucketCounts;
 
   /** @param bounds upper bounds of the buckets in seconds, ascending */
-  constructor({ name, help, type, aggregator }: FamilyHead, bounds: readonly number[]) {
-    this.name = name;
-    this.help = help;
-    this.type = type;
-    this.aggregator = aggregator;
+  constructor(head: FamilyHead, bounds: readonly number[]) {
+    super(head);
     this.#buckets = new BucketCounts(bounds);
   }
 

@@ -8,6 +8,7 @@ import {
   familiesText,
   type Labels,
   readFamily,
+  StoredFamily,
   seriesText,
   type TakeSample,
 } from './family.js';
@@ -154,18 +155,13 @@ export function byName<Label extends string>(
  * Counts events whose labels have a few known values. BoundedCounters counts those with values that callers choose.
  * Without labels the counter starts at 0; with labels it has no series before the first event.
  */
-export class EventCounter<Label extends string = never> implements Family {
-  readonly name: string;
-  readonly help: string;
-  readonly type = 'counter';
-  readonly aggregator = 'sum';
+export class EventCounter<Label extends string = never> extends StoredFamily {
   /** Counts by the text of the series. */
   readonly #counts = new Map<string, number>();
 
-  constructor({ name, help }: Pick<FamilyHead, 'name' | 'help'>, hasLabels: boolean) {
-    this.name = name;
-    this.help = help;
-    if (!hasLabels) this.#counts.set(name, 0);
+  constructor(head: FamilyHead, hasLabels: boolean) {
+    super(head);
+    if (!hasLabels) this.#counts.set(head.name, 0);
   }
 
   /** Adds `by`; 0 creates the series. `labels` must have the order of the labels in families.ts. */

@@ -22,6 +22,23 @@ export interface Family extends FamilyHead {
   eachSample(take: TakeSample): void;
 }
 
+/** A metric that stores its values. */
+export abstract class StoredFamily implements Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly aggregator: string;
+
+  constructor({ name, help, type, aggregator }: FamilyHead) {
+    this.name = name;
+    this.help = help;
+    this.type = type;
+    this.aggregator = aggregator;
+  }
+
+  abstract eachSample(take: TakeSample): void;
+}
+
 /** Labels of a series, in the order of the text format. */
 export type Labels<Label extends string = string> = Readonly<Record<Label, string | number>>;
 

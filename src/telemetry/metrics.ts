@@ -10,7 +10,6 @@ import {
   OK,
   OVER_LIMIT,
   type RateCounts,
-  REPORTED,
   type RuleCounts,
   takeNewCounts,
   WOULD_BE_THROTTLED,
@@ -166,8 +165,7 @@ export class Metrics {
 
   /** Passes the decisions since the previous call to `take`, by rule; see {@link takeNewCounts}. */
   takeNewDecisions(take: (counts: RateCounts) => void): void {
-    const slots = { ok: OK, denied: OVER_LIMIT, would: WOULD_BE_THROTTLED, reported: REPORTED };
-    takeNewCounts(this.#decisions, slots, take);
+    takeNewCounts(this.#decisions, take);
   }
 
   /** Returns the answers without a decision of the store since the previous call. Only one reader may call it. */

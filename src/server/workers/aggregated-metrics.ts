@@ -1,4 +1,4 @@
-import type { Family, FamilyHead, TakeSample } from '../../telemetry/family.js';
+import { type Family, StoredFamily, type TakeSample } from '../../telemetry/family.js';
 import type { MetricsPart, Sample } from './calls.js';
 
 /** Returns the metrics that must not decrease when a process exits. Gauges describe a running process only. */
@@ -22,20 +22,9 @@ export class AggregatedMetrics {
 }
 
 /** A metric family of several processes. */
-class SumFamily implements Family {
-  readonly name: string;
-  readonly help: string;
-  readonly type: string;
-  readonly aggregator: string;
+class SumFamily extends StoredFamily {
   /** Sum, and number of processes that have the series, by the text of the series. */
   readonly #sums = new Map<string, { value: number; count: number }>();
-
-  constructor({ name, help, type, aggregator }: FamilyHead) {
-    this.name = name;
-    this.help = help;
-    this.type = type;
-    this.aggregator = aggregator;
-  }
 
   add(series: string, value: number): void {
     const sum = this.#sums.get(series);

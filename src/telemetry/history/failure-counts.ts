@@ -14,41 +14,29 @@ export const NO_FAILURES: FailureCounts = { errors: 0, failure_allow: 0, failure
 
 /** Adds up failure counts. */
 export function sumOfFailures(all: readonly FailureCounts[]): FailureCounts {
-  const sumOf = (key: keyof FailureCounts): number => all.reduce((sum, one) => sum + one[key], 0);
-  return {
-    errors: sumOf('errors'),
-    failure_allow: sumOf('failure_allow'),
-    failure_deny: sumOf('failure_deny'),
-    failure_local: sumOf('failure_local'),
-  };
+  const keys = Object.keys(NO_FAILURES) as (keyof FailureCounts)[];
+  const sums = keys.map((key) => [key, all.reduce((sum, one) => sum + one[key], 0)]);
+  return Object.fromEntries(sums) as Record<keyof FailureCounts, number>;
 }
 
 /** Counts failures for one reader. */
 export class FailureCounter {
-  #errors = 0;
-  readonly #answers: Record<StoreFailureAnswer, number> = { error: 0, allow: 0, deny: 0, local: 0 };
+  #counts: { -readonly [Key in keyof FailureCounts]: number } = { ...NO_FAILURES };
 
   /** Counts a call that got an error. */
   refused(): void {
-    this.#errors++;
+    this.#counts.errors++;
   }
 
-  /** Counts a descriptor that `on_store_failure` answered. */
+  /** Counts a descriptor that `on_store_failure` answered. Its call with an error is counted as such. */
   answered(answer: StoreFailureAnswer): void {
-    this.#answers[answer]++;
+    if (answer !== 'error') this.#counts[`failure_${answer}`]++;
   }
 
   /** Returns the counts since the previous call. */
   take(): FailureCounts {
-    const { allow, deny, local } = this.#answers;
-    const taken = {
-      errors: this.#errors,
-      failure_allow: allow,
-      failure_deny: deny,
-      failure_local: local,
-    };
-    this.#errors = 0;
-    this.#answers.allow = this.#answers.deny = this.#answers.local = 0;
+    const taken = this.#counts;
+    this.#counts = { ...NO_FAILURES };
     return taken;
   }
 }

@@ -1,5 +1,6 @@
 import { BucketCounts } from '../duration-histogram.js';
-import { type Family, seriesText, type TakeSample } from '../family.js';
+import { type Family, StoredFamily, seriesText, type TakeSample } from '../family.js';
+import { UniformSample } from '../reference/duration-stats.js';
 import type { ReferenceStats } from '../reference/reference-stats.js';
 import type { StatSeries } from '../reference/stat-series.js';
 import { escapeMetricName, type MappedStat, type Mapper } from './mapper.js';
@@ -21,22 +22,12 @@ interface Sample {
 /** Sample that a statistic adds to, with its factor; null if the statistic is dropped. */
 type Target = { readonly sample: Sample; readonly scale: number } | null;
 
-class MappedFamily implements Family {
-  readonly name: string;
-  readonly type: FamilyType;
+class MappedFamily extends StoredFamily {
   readonly bySeries = new Map<string, Sample>();
   readonly observers = new Map<
     string,
     { readonly labels: Readonly<Record<string, string>>; readonly of: Observer }
   >();
-  readonly help: string;
-  readonly aggregator = 'sum';
-
-  constructor(name: string, type: FamilyType, help: string) {
-    this.name = name;
-    this.type = type;
-    this.help = help;
-  }
 
   get isEmpty(): boolean {
     for (const { of } of this.observers.values()) if (!of.isEmpty) return false;
@@ -174,7 +165,7 @@ export class MappedMetrics {
   #family({ name, help }: MappedStat, type: FamilyType): MappedFamily | undefined {
     let family = this.#families.get(name);
     if (family === undefined) {
-      family = new MappedFamily(name, type, help === '' ? HELP : help);
+      family = new MappedFamily({ name, type, help: help === '' ? HELP : help, aggregator: 'sum' });
       this.#families.set(name, family);
     }
     return family.type === type ? family : undefined;
@@ -189,9 +180,6 @@ interface Observer {
   eachSample(name: string, labels: Readonly<Record<string, string>>, take: TakeSample): void;
 }
 
-/** Maximum number of values in an age bucket. Further values are sampled uniformly. */
-const MAX_SAMPLES = 1000;
-
 /** Creates an observer. `quantiles`: whether a summary shows quantiles, which several processes could not add up. */
 function createObserver(options: ObserverOptions, quantiles: boolean, now: () => number): Observer {
   return options.kind === 'histogram'
@@ -199,17 +187,13 @@ function createObserver(options: ObserverOptions, quantiles: boolean, now: () =>
     : new SummaryObserver(options, quantiles, now);
 }
 
-interface AgeBucket {
-  samples: number[];
-  count: number;
-}
-
 /** Summary with quantiles of a sample of the last `maxAgeMs`. The error bounds of a mapping file are ignored. */
 class SummaryObserver implements Observer {
   readonly #options: Extract<ObserverOptions, { kind: 'summary' }>;
   readonly #showsQuantiles: boolean;
   readonly #now: () => number;
-  readonly #buckets: AgeBucket[];
+  /** One for each age. */
+  readonly #buckets: UniformSample[];
   #turn: number;
   #count = 0;
   #sum = 0;
@@ -222,7 +206,7 @@ class SummaryObserver implements Observer {
     this.#options = options;
     this.#showsQuantiles = showsQuantiles;
     this.#now = now;
-    this.#buckets = Array.from({ length: options.ageBuckets }, () => ({ samples: [], count: 0 }));
+    this.#buckets = Array.from({ length: options.ageBuckets }, () => new UniformSample());
     this.#turn = this.#turnNow();
   }
 
@@ -235,13 +219,7 @@ class SummaryObserver implements Observer {
     this.#sum += value;
     if (!this.#showsQuantiles) return;
     this.#clearExpired();
-    const bucket = this.#buckets[this.#turn % this.#buckets.length] as AgeBucket;
-    const at = bucket.count++;
-    if (at < MAX_SAMPLES) bucket.samples.push(value);
-    else {
-      const slot = Math.floor(Math.random() * bucket.count);
-      if (slot < MAX_SAMPLES) bucket.samples[slot] = value;
-    }
+    this.#buckets[this.#turn % this.#buckets.length]?.add(value);
   }
 
   eachSample(name: string, labels: Readonly<Record<string, string>>, take: TakeSample): void {
@@ -268,7 +246,7 @@ class SummaryObserver implements Observer {
     const turn = this.#turnNow();
     const passed = Math.min(turn - this.#turn, this.#buckets.length);
     for (let step = 1; step <= passed; step++) {
-      this.#buckets[(turn - passed + step) % this.#buckets.length] = { samples: [], count: 0 };
+      this.#buckets[(turn - passed + step) % this.#buckets.length] = new UniformSample();
     }
     if (turn > this.#turn) this.#turn = turn;
   }

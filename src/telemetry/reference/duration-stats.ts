@@ -1,6 +1,6 @@
 import { counted, StatSeries } from './stat-series.js';
 
-/** Maximum number of durations per interval for sinks that send single values. Further ones are sampled uniformly. */
+/** Maximum number of values in a {@link UniformSample}. */
 export const MAX_SAMPLES = 1000;
 
 /** Describes the statistics of the calls of a gRPC method. */
@@ -21,15 +21,25 @@ export interface DurationListener {
   observe(millis: number): void;
 }
 
-/** Durations of an interval: all of them, or a uniform sample. */
-export interface SampledDurations {
-  /** Milliseconds. */
-  readonly samples: readonly number[];
-  /** Number of all durations. */
-  readonly count: number;
+/** All values, or a uniform sample of them. Algorithm R (Vitter, 1985) keeps each value with the same probability. */
+export class UniformSample {
+  readonly samples: number[] = [];
+  /** Number of all values. */
+  count = 0;
+  readonly #random: () => number;
+
+  constructor(random: () => number = Math.random) {
+    this.#random = random;
+  }
+
+  add(value: number): void {
+    const at = this.count++;
+    const slot = at < MAX_SAMPLES ? at : Math.floor(this.#random() * this.count);
+    if (slot < MAX_SAMPLES) this.samples[slot] = value;
+  }
 }
 
-const NO_DURATIONS: SampledDurations = { samples: [], count: 0 };
+const NO_DURATIONS = { samples: [], count: 0 };
 
 /**
  * Number and duration of the calls of a gRPC method. Single values are sampled only after {@link keepSamples}, because
@@ -41,9 +51,8 @@ export class DurationStats {
   readonly name: string;
   readonly #listeners: DurationListener[] = [];
   readonly #random: () => number;
-  #keepsSamples = false;
-  #samples: number[] = [];
-  #count = 0;
+  /** Milliseconds of an interval; undefined if they are not sampled. */
+  #sample: UniformSample | undefined;
 
   constructor(method: string, random: () => number = Math.random) {
     const prefix = prefixOf(method);
@@ -61,7 +70,7 @@ export class DurationStats {
   ended(micros: number): void {
     const millis = Math.max(0, micros) / 1000;
     for (let i = 0; i < this.#listeners.length; i++) (this.#listeners[i] as DurationListener).observe(millis);
-    if (this.#keepsSamples) this.#sample(millis);
+    this.#sample?.add(millis);
   }
 
   addListener(listener: DurationListener): void {
@@ -70,26 +79,14 @@ export class DurationStats {
 
   /** Keeps samples from now on; see {@link takeSamples}. */
   keepSamples(): void {
-    this.#keepsSamples = true;
+    this.#sample = new UniformSample(this.#random);
   }
 
-  /** Returns the samples since the previous call. */
-  takeSamples(): SampledDurations {
-    if (this.#count === 0) return NO_DURATIONS;
-    const taken = { samples: this.#samples, count: this.#count };
-    this.#samples = [];
-    this.#count = 0;
+  /** Returns the sampled milliseconds since the previous call. */
+  takeSamples(): Pick<UniformSample, 'samples' | 'count'> {
+    const taken = this.#sample;
+    if (taken === undefined || taken.count === 0) return NO_DURATIONS;
+    this.keepSamples();
     return taken;
-  }
-
-  /** Adds a value to the sample. Algorithm R (Vitter, 1985) keeps each value with the same probability. */
-  #sample(millis: number): void {
-    const at = this.#count++;
-    if (at < MAX_SAMPLES) {
-      this.#samples.push(millis);
-      return;
-    }
-    const slot = Math.floor(this.#random() * this.#count);
-    if (slot < MAX_SAMPLES) this.#samples[slot] = millis;
   }
 }

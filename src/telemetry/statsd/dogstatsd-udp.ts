@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { withTimeout } from '../../runtime/turns.js';
 import { type Mogrifier, mogrify } from './mogrifier.js';
-import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
+import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkLog } from './stats-sink.js';
 
 /**
  * Maximum bytes that fit into one Ethernet packet. Larger datagrams are fragmented, and losing one fragment means
@@ -18,17 +18,9 @@ export interface DogStatsdUdpOptions {
   readonly log: SinkLog;
 }
 
-/** A name as it is sent. */
-interface Encoded {
-  readonly name: string;
-  /** `|#tag:value,…`, or ''. */
-  readonly tags: string;
-}
-
 /** Sends dogstatsd over UDP, with several lines per packet. The host name is resolved again in each interval. */
-export class DogStatsdUdp implements StatsSink {
+export class DogStatsdUdp extends LineSink {
   readonly name = 'dogstatsd';
-  dropped = 0;
   readonly #options: DogStatsdUdpOptions;
   /** Encoded names by name of the statistic. The number of names is bounded. */
   readonly #encoded = new Map<string, Encoded>();
@@ -42,22 +34,8 @@ export class DogStatsdUdp implements StatsSink {
   #failed = false;
 
   constructor(options: DogStatsdUdpOptions) {
+    super();
     this.#options = options;
-  }
-
-  counter(name: string, delta: number): void {
-    const encoded = this.#encode(name);
-    this.#add(`${encoded.name}:${delta}|c${encoded.tags}`);
-  }
-
-  gauge(name: string, value: number): void {
-    const encoded = this.#encode(name);
-    this.#add(`${encoded.name}:${value}|g${encoded.tags}`);
-  }
-
-  timer(name: string, millis: number, rate: number): void {
-    const encoded = this.#encode(name);
-    this.#add(`${encoded.name}:${millisText(millis)}|ms${rateText(rate)}${encoded.tags}`);
   }
 
   flush(): void {
@@ -72,7 +50,7 @@ export class DogStatsdUdp implements StatsSink {
     this.#sockets.clear();
   }
 
-  #encode(name: string): Encoded {
+  protected override encode(name: string): Encoded {
     let encoded = this.#encoded.get(name);
     if (encoded === undefined) {
       const mogrified = mogrify(this.#options.mogrifiers, name);
@@ -85,7 +63,7 @@ export class DogStatsdUdp implements StatsSink {
     return encoded;
   }
 
-  #add(line: string): void {
+  protected override add(line: string): void {
     if (this.#waiting + line.length > MAX_WAITING) {
       this.dropped++;
       return;

@@ -27,13 +27,48 @@ export const MAX_WAITING = 8 * 1024 * 1024;
 /** Maximum milliseconds for sending the last lines at exit. */
 export const CLOSE_MS = 1000;
 
+/** A name as it is sent, and its tags: `|#tag:value,…`, or ''. */
+export interface Encoded {
+  readonly name: string;
+  readonly tags: string;
+}
+
+/** A sink that sends lines of the statsd protocol. */
+export abstract class LineSink implements StatsSink {
+  abstract readonly name: string;
+  dropped = 0;
+
+  counter(name: string, delta: number): void {
+    this.#add(name, `${delta}|c`);
+  }
+
+  gauge(name: string, value: number): void {
+    this.#add(name, `${value}|g`);
+  }
+
+  timer(name: string, millis: number, rate: number): void {
+    this.#add(name, `${millisText(millis)}|ms${rateText(rate)}`);
+  }
+
+  #add(name: string, value: string): void {
+    const encoded = this.encode(name);
+    this.add(`${encoded.name}:${value}${encoded.tags}`);
+  }
+
+  protected abstract encode(name: string): Encoded;
+  /** Adds a line without its end. */
+  protected abstract add(line: string): void;
+  abstract flush(): void;
+  abstract close(): Promise<void>;
+}
+
 /** Formats milliseconds with microsecond precision. */
-export function millisText(millis: number): string {
+function millisText(millis: number): string {
   return String(Math.round(millis * 1000) / 1000);
 }
 
 /** Returns `|@0.25`, or '' for a rate of 1. */
-export function rateText(rate: number): string {
+function rateText(rate: number): string {
   return rate >= 1 ? '' : `|@${Number(rate.toPrecision(6))}`;
 }
 

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { BackOff } from '../../runtime/back-off.js';
 import { withTimeout } from '../../runtime/turns.js';
-import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
+import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkLog } from './stats-sink.js';
 
 const CONNECT_MS = 10_000;
 const INITIAL_BACK_OFF_MS = 100;
@@ -13,12 +13,6 @@ const MAX_BACK_OFF_MS = 5000;
 const STABLE_CONNECTION_MS = 1000;
 /** Milliseconds after which a collector that does not read is disconnected. */
 export const STALLED_MS = 30_000;
-/**
- * Maximum bytes that a collector may send. A collector has no reason to send data, so a connection that sends more is
- * closed.
- */
-export const MAX_RECEIVED_BYTES = 64 * 1024;
-
 /**
  * Maximum characters that are joined and sent at once, plus one line. After an outage, joining all waiting lines would
  * take 20 ms.
@@ -39,9 +33,8 @@ export interface StatsdTcpOptions {
  * Sends statsd over TCP, one metric per line. Lines wait while the collector is unavailable, up to a bound. Then new
  * lines are dropped.
  */
-export class StatsdTcp implements StatsSink {
+export class StatsdTcp extends LineSink {
   readonly name = 'statsd';
-  dropped = 0;
   readonly #options: StatsdTcpOptions;
   readonly #suffix: string;
   /** Lines that are not sent before the next flush, and their number of characters. */
@@ -67,21 +60,14 @@ export class StatsdTcp implements StatsSink {
   #onIdle: (() => void) | undefined;
 
   constructor(options: StatsdTcpOptions) {
+    super();
     this.#options = options;
     this.#suffix = options.tags.map(([name, value]) => `.__${name}=${value}`).join('');
     this.#connect();
   }
 
-  counter(name: string, delta: number): void {
-    this.#add(`${name}${this.#suffix}:${delta}|c\n`);
-  }
-
-  gauge(name: string, value: number): void {
-    this.#add(`${name}${this.#suffix}:${value}|g\n`);
-  }
-
-  timer(name: string, millis: number, rate: number): void {
-    this.#add(`${name}${this.#suffix}:${millisText(millis)}|ms${rateText(rate)}\n`);
+  protected override encode(name: string): Encoded {
+    return { name: name + this.#suffix, tags: '' };
   }
 
   flush(): void {
@@ -117,7 +103,8 @@ export class StatsdTcp implements StatsSink {
     socket.destroy();
   }
 
-  #add(line: string): void {
+  protected override add(text: string): void {
+    const line = `${text}\n`;
     if (this.#waiting + line.length > MAX_WAITING) {
       this.dropped++;
       return;
@@ -184,11 +171,8 @@ export class StatsdTcp implements StatsSink {
     socket.on('error', (error) => {
       reason = error.message;
     });
-    // The data is discarded, but reading is necessary to notice the end of the connection.
-    socket.on('data', () => {
-      if (socket.bytesRead > MAX_RECEIVED_BYTES)
-        socket.destroy(new Error('the server sends too much data, so it is probably not a statsd server'));
-    });
+    // Reading is necessary to notice the end of the connection.
+    socket.resume();
     socket.once('close', () => this.#onLost(reason));
   }
 

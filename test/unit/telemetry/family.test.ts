@@ -66,10 +66,11 @@ describe('the text of metrics', () => {
         const ours = new FamilyRegistry();
         const text = `h${help}`;
         const counter = new Counter({ name: 'c', help: text, labelNames: ['one'], registers: [theirs] });
-        const counted = new EventCounter<'one'>({ name: 'c', help: text }, true);
+        const head = { help: text, type: 'counter', aggregator: 'sum' };
+        const counted = new EventCounter<'one'>({ name: 'c', ...head }, true);
         ours.addFamily(counted);
         new Counter({ name: 'none', help: text, registers: [theirs] });
-        ours.addFamily(new EventCounter({ name: 'none', help: text }, false));
+        ours.addFamily(new EventCounter({ name: 'none', ...head }, false));
         const gauge = new Gauge({ name: 'g', help: text, labelNames: ['one'], registers: [theirs] });
         const last = new Map(events);
         const own = { help: text, type: 'gauge', aggregator: 'sum' };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { BoundedCounters, SeriesBudget } from '../../../../src/telemetry/bounded-counters.js';
-import { type RateCounts, takeNewCounts } from '../../../../src/telemetry/counted-rule.js';
+import { DECISION_SLOTS, type RateCounts, takeNewCounts } from '../../../../src/telemetry/counted-rule.js';
 import {
   FailureCounter,
   NO_FAILURES,
@@ -146,10 +146,9 @@ describe('a history', () => {
 });
 
 describe('new counts', () => {
-  const slots = { ok: 0, denied: 1, would: 2, reported: 3 };
   const news = (counters: BoundedCounters): readonly RateCounts[] => {
     const taken: RateCounts[] = [];
-    takeNewCounts(counters, slots, (each) => taken.push(each));
+    takeNewCounts(counters, (each) => taken.push(each));
     return taken;
   };
   const count = (counters: BoundedCounters, rule: string, at: number, by = 1): void => {
@@ -158,7 +157,7 @@ describe('new counts', () => {
   };
 
   test('are returned once, and rules beyond the bound as other', () => {
-    const counters = new BoundedCounters(new SeriesBudget(2), 6);
+    const counters = new BoundedCounters(new SeriesBudget(2), DECISION_SLOTS);
     count(counters, 'a', 0, 3);
     count(counters, 'a', 2);
     count(counters, 'b', 1);

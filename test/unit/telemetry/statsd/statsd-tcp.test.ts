@@ -76,15 +76,3 @@ test('waiting lines are sent before the end', async () => {
   await waitFor('lines', () => received.includes(`${nameOf(LINES - 1)}:1|c\n`));
   expect(received.split('\n')).toHaveLength(LINES + 1);
 });
-
-test('a collector that sends endless data is disconnected, and reconnected later', async () => {
-  await waitFor('a connection', () => connections.length > 0);
-  const flood = (): void => {
-    const [first] = connections as [Socket];
-    if (first.destroyed) return;
-    if (first.write(Buffer.alloc(65_536))) setImmediate(flood);
-    else first.once('drain', flood);
-  };
-  flood();
-  await waitFor('another connection', () => connections.length > 1);
-});
