@@ -23,7 +23,6 @@ export interface AdminAccess {
   check(head: HttpHead, right: AdminRight): AdminCaller | HttpAnswer;
 }
 
-/** Tokens in effect. */
 export interface AdminTokens {
   /** Returns the token that was sent, or undefined if it is unknown. */
   find(sent: string): AdminToken | undefined;

@@ -15,7 +15,6 @@ const APPLICATION_JSON = /^application\/json[\t ]*(?:;[\t ]*charset="?utf-8"?[\t
 
 const ASKS_EVENTS = /(?:^|[\s,])text\/event-stream(?:[\s;,]|$)/i;
 
-/** Answer to a question. */
 export interface AdminAnswer {
   readonly status: number;
   /** Sent as JSON. */

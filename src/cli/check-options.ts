@@ -5,7 +5,6 @@ import { type DebugServer, readDebugServer } from './call/debug-server.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
 import { CommandError, EXIT, type Io, usageError } from './io.js';
 
-/** Options of `weir check`. */
 export interface CheckOptions {
   readonly target: ServerTarget;
   /** Undefined without `--domain`. */

@@ -3,7 +3,6 @@ import { printable, printableJson } from '../printable.js';
 import { secondsText } from '../runtime/span-text.js';
 import { isUnlimited, isUnmatched, type UnmatchedDescriptor } from './check-unmatched.js';
 
-/** Results of all calls. */
 export interface CheckResult {
   readonly ok: number;
   readonly overLimit: number;

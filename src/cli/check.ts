@@ -47,7 +47,6 @@ export async function checkCommand(args: readonly string[], io: CheckIo): Promis
   throw new CommandError(EXIT.FAILED, `${tally.failures} of ${options.count} calls failed: ${why}`);
 }
 
-/** The domain of the requests. */
 interface ChosenDomain {
   readonly domain: string;
   /** The policies that {@link domain} was chosen from; undefined with `--domain`. */

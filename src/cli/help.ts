@@ -303,7 +303,6 @@ Exit code: 0 if the command succeeded, 1 if it failed or no limit could match, 2
 Example: weir bucket grant tenant=acme --tokens 100
 `;
 
-/** `weir top --help`. */
 export const TOP_HELP = `Usage: weir top [options]
 
 Shows the callers with the most denied requests or used hits in the last minute or hour: rule, entries, denied requests,

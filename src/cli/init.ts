@@ -106,7 +106,6 @@ function nextSteps(folder: string, { entry, curl }: Kind): string {
   return `Next steps\n${steps.map(([command, why]) => `  ${command.padEnd(width)}  ${why}\n`).join('')}`;
 }
 
-/** A file to be written. */
 interface WrittenFile {
   /** Path relative to the target directory. */
   readonly path: string;

@@ -9,7 +9,6 @@ export const LOAD_OPTIONS = {
   'hold-entry': { type: 'string' },
 } as const;
 
-/** Help text of {@link LOAD_OPTIONS}. */
 export const LOAD_OPTIONS_HELP = `  --merge-domains  merge files that have the same domain, like MERGE_DOMAIN_CONFIG=true
   --default-algorithm <fixed_window|token_bucket>
                    algorithm of files that do not set one, like DEFAULT_ALGORITHM

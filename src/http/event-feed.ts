@@ -6,10 +6,8 @@ export interface ServerEvent {
   readonly bytes: Buffer;
 }
 
-/** Sends one event. */
 export type SendEvent = (event: ServerEvent) => void;
 
-/** Creates an event with JSON data. */
 export function jsonEvent(name: string, data: object): ServerEvent {
   return { name, bytes: Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`) };
 }

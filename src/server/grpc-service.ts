@@ -58,7 +58,6 @@ export interface GrpcServiceOptions {
   readonly policies: PolicyProvider;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Output of `log`. */
   readonly output: LogOutput;
   /** Number of the worker; undefined in a single process. */
   readonly worker?: number | undefined;

@@ -10,7 +10,6 @@ import { answerOptions } from './answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import type { Store } from './store/store.js';
 
-/** Dependencies of {@link openBucketAdmin}. */
 export interface BucketAdminParts {
   readonly settings: Settings;
   readonly policies: PolicyProvider;

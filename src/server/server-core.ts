@@ -23,7 +23,6 @@ export interface ServerParts {
   readonly entry: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Output of `log`. */
   readonly output: LogOutput;
   readonly policies: LoadingPolicyProvider;
   /** Undefined if gRPC uses plain text. */
@@ -40,7 +39,6 @@ export interface ServingAddresses {
 
 /** The part that decides, behind the debug port of a process: the process itself, or its workers. */
 export interface ServerCore {
-  /** Metrics of this process. */
   readonly metrics: Metrics;
   /** Runs the commands of `/buckets`. */
   readonly administer: Administer;

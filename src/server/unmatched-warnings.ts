@@ -36,7 +36,6 @@ interface WarnedSeries {
   logMore(more: number): void;
 }
 
-/** Warnings of one kind. */
 class WarningKind {
   /** Series of the current policy version that were logged. */
   warned: WarnedSeries[] = [];

@@ -12,15 +12,12 @@ export const FORGIVEN = 3;
 const REPORTED = 4;
 export const DECISION_SLOTS = 7;
 
-/** The counts that a {@link CountedRule} adds to. */
 export interface RuleCounts {
-  /** Identifies the counts. */
   readonly owner: object;
   readonly decisions: BoundedCounters;
   readonly reference: ReferenceStats;
 }
 
-/** The names of a rule in the counts. */
 export interface CountedNames {
   readonly domain: string;
   /** `Rule.path`, or `override`. */
@@ -49,7 +46,6 @@ export class CountedRule {
     this.#names = names;
   }
 
-  /** Counts a decided descriptor. */
   decided(overLimit: boolean, wouldBeThrottled: boolean): void {
     const values = this.#decisions ?? this.#findDecisions();
     const code = overLimit ? OVER_LIMIT : OK;

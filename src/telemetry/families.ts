@@ -6,7 +6,6 @@ import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
  * All metrics of `/metrics` with the prefix `weir_`. The manual's tables are generated from this file.
  */
 
-/** Meaning of a label for the manual. */
 export interface LabelMeaning {
   readonly meaning: string;
   /** Meaning of each value, if all values are known. */
@@ -16,7 +15,6 @@ export interface LabelMeaning {
 /** Labels of a metric, in their order. */
 export type LabelMeanings<Label extends string = string> = Readonly<Record<Label, LabelMeaning>>;
 
-/** The description of a metric. */
 export interface FamilyDescription {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
@@ -107,7 +105,6 @@ export const ADMIN_RESULTS = {
     'the store or a worker was unavailable; the action may have succeeded if the answer contains `maybe_done`',
   dry_run: 'a dry run; nothing changed',
 } as const;
-/** States of a worker, with their meanings. */
 export const WORKER_STATES = {
   starting: "the worker's port is not open yet",
   serving: 'the worker accepts requests',
@@ -556,7 +553,6 @@ export const FAMILIES = {
 
 export type FamilyName = keyof typeof FAMILIES;
 
-/** The labels of a metric. */
 export type LabelOf<Name extends FamilyName> = (typeof FAMILIES)[Name] extends {
   readonly labels: infer Labels;
 }

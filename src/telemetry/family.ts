@@ -16,7 +16,6 @@ export interface FamilyHead {
   readonly aggregator: string;
 }
 
-/** A metric. */
 export interface Family extends FamilyHead {
   /** Passes the current samples to `take`, without storing them, because a metric may have 100,000 series. */
   eachSample(take: TakeSample): void;

@@ -27,7 +27,6 @@ const HITS = [
 
 type Values = readonly number[];
 
-/** Counts holds, by rule. */
 export class HoldCounts {
   readonly #counts: BoundedCounters;
   readonly #unsettled: EventCounter<'domain' | 'kind'>;
@@ -54,7 +53,6 @@ export class HoldCounts {
     this.#unsettled = registry.events('weir_hold_tokens_unmatched_total');
   }
 
-  /** Counts a hold that was placed. */
   placed(domain: string, rule: string, hits: number): void {
     const values = this.#counts.series(domain, rule);
     add(values, PLACED, 1);

@@ -44,7 +44,6 @@ export interface MetricsOptions {
    * `other`.
    */
   readonly maxSeries: number;
-  /** Version of weir. */
   readonly version: string;
   /** Returns the memory of buckets, including local buckets. */
   readonly memoryStats: () => MemoryStats;
@@ -256,7 +255,6 @@ export class Metrics {
     );
   }
 
-  /** Exposes the number of lines that `output` dropped. */
   exposeLogOutput(output: { readonly dropped: number }): void {
     this.registry.show('weir_log_lines_dropped_total', () => output.dropped);
   }

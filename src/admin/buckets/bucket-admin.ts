@@ -22,7 +22,6 @@ import { showBuckets } from './shown-buckets.js';
 /** Maximum number of questions that are answered at the same time. Further ones are refused. */
 export const MAX_QUESTIONS = 32;
 
-/** Dependencies of {@link BucketAdmin}. */
 export interface BucketAdminOptions extends QuestionContext {
   policies(): PolicySet | undefined;
   readonly log: Logger;

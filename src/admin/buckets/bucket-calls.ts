@@ -7,7 +7,6 @@ import type { QuestionContext } from './question-context.js';
 /** Number of buckets that are read or changed at the same time. */
 const MAX_CONCURRENT_CALLS = 20;
 
-/** Operation on one bucket. */
 export interface BucketCall {
   readonly take: PlannedTake;
   /** Hits to give back; 0 for a peek. */

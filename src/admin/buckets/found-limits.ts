@@ -66,7 +66,6 @@ export interface FoundLimits {
   /** Entries after `derive`, with secrets. */
   readonly entries: readonly Entry[];
   readonly limits: readonly FoundLimit[];
-  /** Number of omitted limits. */
   readonly more: number;
   readonly notes: readonly string[];
 }
@@ -279,15 +278,12 @@ function shownEntry({ key, value, pattern, shared }: NodeEntry, policy: Compiled
   return { key, value: redacted(value) };
 }
 
-/** A limit of a descriptor. */
 interface MatchingLimit {
-  /** The take of a request. */
   readonly take: PlannedTake;
   /** The take from the limit's bucket. It differs from `take` if the customer is blocked. */
   readonly bucket: PlannedTake;
 }
 
-/** Limits of a descriptor. */
 interface MatchingLimits {
   readonly match: Match;
   /** In the order of the policy file. */

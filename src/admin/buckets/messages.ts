@@ -1,6 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
 
-/** Actions of `/buckets`. */
 export const BUCKET_ACTIONS = ['show', 'reset', 'grant', 'release'] as const;
 export type BucketAction = (typeof BUCKET_ACTIONS)[number];
 
@@ -33,7 +32,6 @@ export function changesSomething({ action, dry_run }: Pick<BucketQuestion, 'acti
   return !READING_ACTIONS.has(action) && dry_run !== true;
 }
 
-/** Level of a bucket. */
 export interface BucketLevel {
   /** Remaining whole tokens, remaining hits of a window, or free slots of a concurrency limit. */
   readonly left: number;
@@ -61,7 +59,6 @@ export interface ShownHold {
   readonly ends_in: number;
 }
 
-/** Holds of a bucket. */
 export interface ShownHolds {
   /** The first 100 to expire. */
   readonly list: readonly ShownHold[];

@@ -21,7 +21,6 @@ export interface QuestionContext {
   readonly matchWork: MatchWork;
   /** Prefix of Redis keys; undefined if buckets are in memory. */
   readonly keyPrefix: string | undefined;
-  /** Counts holds that an operator releases. */
   readonly counts: Pick<HoldCounts, 'released'>;
 }
 

@@ -52,7 +52,6 @@ const REQUIRED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>
   release: ['entries'],
 };
 
-/** Override in the `limit` of a question. */
 export interface OverrideLimit {
   readonly requestsPerUnit: number;
   readonly unit: WindowUnit;
@@ -140,7 +139,6 @@ function wrongEntry(entry: unknown): string {
   return wrongValue === '' ? '' : `.value ${wrongValue}`;
 }
 
-/** Quotes a string of the question in a message. */
 export function quotedText(text: string): string {
   return JSON.stringify(shown(text, MAX_SHOWN));
 }
@@ -155,7 +153,6 @@ function suggestion(name: string, candidates: Iterable<string>): string {
 const MAX_NAMED = 10;
 const MAX_COMPARED = 100;
 
-/** Domains by name. */
 type Domains = ReadonlyMap<string, unknown>;
 
 /** Returns a message that a domain is unknown, with a similar name and the known domains. */
@@ -167,7 +164,6 @@ export function unknownDomain(domains: Domains, domain: string): string {
   return `${missing}${suggestion}; the loaded domains are ${domainNames(domains)}`;
 }
 
-/** Returns the names of the first domains. */
 export function domainNames(domains: Domains): string {
   return firstNames([...domains.keys()], MAX_NAMED, quotedText);
 }

@@ -22,7 +22,6 @@ export function openTop(capacity: number, clock: Clock, closers: Closers): TopBu
   return top;
 }
 
-/** Returns a lookup of the secret keys of the current policies. */
 export function currentSecretKeys(policies: Pick<PolicyProvider, 'current'>): SecretKeyLookup {
   return (domain) => policies.current()?.domains.get(domain)?.secretKeys ?? NO_SECRETS;
 }

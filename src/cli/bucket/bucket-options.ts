@@ -12,7 +12,6 @@ import {
 import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
 import { CommandError, EXIT } from '../io.js';
 
-/** Options of `weir bucket`. */
 export interface BucketOptions {
   readonly question: BucketQuestion;
   readonly json: boolean;
@@ -52,7 +51,6 @@ const MAX_WATCH = '1h';
 /** Ends the message of an invalid command line. */
 export const SEE_HELP = '; see weir bucket --help';
 
-/** Returns whether `text` is an action of `/buckets`. */
 export function isBucketAction(text: string): text is BucketAction {
   return (BUCKET_ACTIONS as readonly string[]).includes(text);
 }
@@ -119,7 +117,6 @@ function unsupportedOptionMessage(action: BucketAction, name: string): string {
   return `--${name} has no effect on ${action}; use it with weir bucket ${takers.join(', ')}${SEE_HELP}`;
 }
 
-/** Reads the optional domain and the entries. */
 function readWords(
   option: string | undefined,
   words: readonly string[],

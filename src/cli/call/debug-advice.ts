@@ -4,7 +4,6 @@ import { shown } from '../../shown-text.js';
 import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
 import { detectProtocol } from './detect-protocol.js';
 
-/** A failed call to a debug port. */
 interface FailedCall {
   readonly server: DebugServer;
   readonly access: DebugAccess;
@@ -20,7 +19,6 @@ const OUTCOME_UNKNOWN =
 /** Maximum length of a server's error message, in characters. Longer messages, which weir never sends, are cut. */
 const MAX_MESSAGE_CHARACTERS = 2000;
 
-/** Returns the option with the address of the debug port. */
 function addressOption({ isOfCheck }: DebugAccess): string {
   return isOfCheck ? '--debug' : '--address';
 }

@@ -9,7 +9,6 @@ import type { DebugAccess, DebugServer } from './debug-server.js';
 /** Maximum size of an answer in bytes: the policies of several hundred thousand rules. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
-/** A request to a debug port. */
 export interface DebugRequest {
   /** Path, such as `/buckets`. */
   readonly path: string;
@@ -64,7 +63,6 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-/** One request. */
 class DebugCall {
   /** Whether the request was sent, so that the server may have processed it. */
   sent = false;

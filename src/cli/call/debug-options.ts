@@ -11,7 +11,6 @@ export const DEBUG_OPTIONS = {
 /** Values of {@link DEBUG_OPTIONS}: the server to call, and how to call it. */
 export type DebugTarget = Readonly<Partial<Record<keyof typeof DEBUG_OPTIONS, string | undefined>>>;
 
-/** Help text of {@link DEBUG_OPTIONS}. */
 export const DEBUG_OPTIONS_HELP = `  --address <address>    debug port of the server: host:port, http://host:port or https://host:port (default:
                          DEBUG_HOST and DEBUG_PORT in the environment, or 127.0.0.1:${defaultOf('debugPort')})
   --token-file <file>    file with the token, if the server requires one (ADMIN_TOKENS_FILE); or set WEIR_ADMIN_TOKEN

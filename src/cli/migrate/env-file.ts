@@ -1,4 +1,3 @@
-/** Content of an env file. */
 export interface EnvFile {
   readonly variables: Readonly<Record<string, string>>;
   /** Names of variables whose values the file does not contain. */

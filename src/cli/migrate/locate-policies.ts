@@ -85,7 +85,6 @@ function placeInContainer(settings: Settings): PolicyPlace {
   });
 }
 
-/** Returns whether a path is an existing directory. */
 export function isDirectory(path: string): boolean {
   try {
     return statSync(path).isDirectory();

@@ -38,7 +38,6 @@ const NO_DECISIONS = 'No decisions are needed.\n';
 const NEXT =
   'docs/migrate.md in the weir repository describes the switch, and lists all other differences.\n';
 
-/** Formats the report as text. */
 export function reportText(report: Report): string {
   const { service, policies, keep } = report;
   const found = service && `Selected ${service.title} in ${service.file}, because ${service.because}\n`;

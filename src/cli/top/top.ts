@@ -45,7 +45,6 @@ function printTop(result: TopResult, server: string | undefined, options: TopOpt
   return answer === undefined || problems.length > 0 ? EXIT.FAILED : EXIT.OK;
 }
 
-/** Options of `weir top`. */
 interface TopOptions {
   readonly question: FullTopQuestion;
   /** Whether to print the table again and again. */

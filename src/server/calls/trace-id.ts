@@ -26,7 +26,6 @@ export function traceIdOf(header: HeaderLookup): string {
 /** Header fields by lowercase name. */
 export type CallHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Returns a lookup for an object of headers. */
 export function headerLookup(headers: CallHeaders = {}): HeaderLookup {
   return (name) => {
     const value = headers[name];

@@ -12,7 +12,6 @@ function mostRequested(used: readonly TopRow[], denied: readonly TopRow[], most:
   return [...rows.values()].sort((one, other) => requested(other) - requested(one)).slice(0, most);
 }
 
-/** Returns the ratio of each series. */
 function usedRatios(top: TopBuckets, secretKeys: SecretKeyLookup, most: number): ReadonlyMap<string, number> {
   const used = top.rank('used', { of: 'minute' }, most);
   const denied = top.rank('denied', { of: 'minute' }, most);

@@ -25,7 +25,6 @@ export interface Load {
 
 const WAITERS = Object.keys(GRPC_WAITING) as (keyof typeof GRPC_WAITING)[];
 
-/** Exposes the values that `load` returns. */
 export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
   registry.show('weir_large_requests_waiting', () => load().large.size);
   registry.show('weir_large_requests_waiting_bytes', () => load().large.bytes);
@@ -112,7 +111,6 @@ interface ShownWorker {
   readonly silentMs: number | undefined;
 }
 
-/** Returns the state of a worker. */
 export function workerState({ health, silentMs }: ShownWorker): keyof typeof WORKER_STATES {
   if (health === undefined) return 'starting';
   if (silentMs !== undefined) return 'silent';

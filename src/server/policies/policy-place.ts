@@ -45,7 +45,6 @@ export function overlookedPolicies(
   ];
 }
 
-/** Returns the options for loading policies. */
 export function loadOptions({
   mergeDomains,
   defaultAlgorithm,

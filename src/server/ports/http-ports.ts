@@ -33,16 +33,13 @@ export interface HttpPortsOptions {
   metrics(): Promise<Buffer>;
 }
 
-/** Data of DEBUG_PORT. */
 export interface DebugPortOptions extends DebugSource {
-  /** Services for operators. */
   readonly administration: readonly AdminService[];
   readonly debugFiles: DebugFiles;
   /** Counts refused operators. */
   readonly count: AdminCounter;
 }
 
-/** An open port. */
 export interface OpenPort {
   /** `host:port`. */
   readonly address: string;

@@ -4,7 +4,6 @@ import { own, shared, when } from './setting.js';
 const ABOVE_A_BOUND =
   'weir does not decide a larger request, see docs/reference/bounds.md#requests-above-a-bound.';
 
-/** Settings of answers. */
 export const ANSWER_SETTINGS = {
   shadowMode: shared('SHADOW_MODE', 'boolean', 'false', {
     help: 'Never deny: the overall code is always OK. Statuses and metrics still report what would be denied.',

@@ -31,7 +31,6 @@ export function ineffectiveSettings(settings: Settings, given: ReadonlySet<strin
   return [...unmet, ...inert, ...schedulingNotes(settings, given), ...samplingRateNotes(settings)];
 }
 
-/** Returns whether a condition of a row holds. */
 function holds(condition: string, settings: Settings): boolean {
   return condition.split(' or ').some((alternative) => {
     const [name, text] = alternative.split('=');

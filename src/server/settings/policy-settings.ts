@@ -4,7 +4,6 @@ import { own, shared, when } from './setting.js';
 const EACH_SERVER =
   ' With several management servers: one value for all, or one for each, separated by commas.';
 
-/** Settings of the source of policies. */
 export const POLICY_SETTINGS = {
   ...when('CONFIG_TYPE=FILE', {
     configPath: own('CONFIG_PATH', 'string', '', {

@@ -11,7 +11,6 @@ import type { Settings } from './settings-table.js';
 /** Prefix of the variables of one Redis. */
 export type RedisPrefix = 'REDIS' | 'REDIS_PERSECOND';
 
-/** Settings of one Redis. */
 export type RedisInstance = ReturnType<typeof redisInstance>;
 
 const KEYS = { REDIS: 'redis', REDIS_PERSECOND: 'perSecond' } as const;

@@ -13,13 +13,11 @@ export interface ReferenceSetting {
 /** Properties that rows have in addition to name, type and default. */
 interface Particulars {
   readonly help: string;
-  /** Maximum of a number. */
   readonly max?: number;
   /** Keeps the value out of logs and messages. */
   readonly secret?: true;
 }
 
-/** The row of a setting. */
 export interface Row<Type extends SettingType = SettingType> extends Particulars {
   /** Name of the environment variable. */
   readonly name: string;

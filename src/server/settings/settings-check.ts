@@ -11,7 +11,6 @@ export type GivenSettings = ReadonlySet<string>;
 
 /** A token, RFC 9110 section 5.6.2. */
 const FIELD_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
-/** Settings with names of headers. */
 const HEADER_SETTING = /^LIMIT_.*_HEADER$/;
 const ENVOYS_FAMILIES = ['x-ratelimit', 'retry-after'];
 const REDIS_PREFIXES = ['REDIS', 'REDIS_PERSECOND'] as const;
@@ -100,7 +99,6 @@ function refuseWorkers({ workers, redisUrl, workerScheduling, grpcPort }: Settin
   );
 }
 
-/** Returns whether the metrics of the reference are served. */
 export function servesReference(settings: Settings): boolean {
   return settings.usePrometheus && !settings.disableStats;
 }

@@ -36,7 +36,6 @@ export interface Variable {
   readonly flag: string;
 }
 
-/** A setting. */
 export interface Setting extends Row, Variable {
   readonly key: SettingKey;
 }

@@ -17,7 +17,6 @@ export const CHOICES = {
   algorithm: { words: ALGORITHMS, inAnyCase: true },
 } as const;
 
-/** Types of settings. */
 export type SettingTypes = {
   [Type in keyof typeof CHOICES]: (typeof CHOICES)[Type]['words'][number];
 } & {
@@ -58,7 +57,6 @@ export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly expected: string };
 
-/** The values of a type. */
 interface ValueType<Value> {
   /** Returns undefined for an invalid value. */
   parse(text: string, max: number): Value | undefined;

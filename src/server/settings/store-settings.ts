@@ -1,6 +1,5 @@
 import { own, shared, when } from './setting.js';
 
-/** Settings of the store. */
 export const STORE_SETTINGS = {
   backendType: shared('BACKEND_TYPE', 'backend_type', '', {
     help: '`redis` requires REDIS_URL. `memcache` is not supported.',

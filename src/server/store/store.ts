@@ -20,7 +20,6 @@ export interface Store {
   readonly buckets: BucketStore;
   /** Local buckets for `on_store_failure: local`; the same as `buckets` if these are in memory. */
   readonly local: LocalStore;
-  /** The holds in {@link buckets}. */
   readonly holds: HoldBook;
   /** Maximum time that a decision may wait for the store, in microseconds. */
   readonly timeoutMicros: number;

@@ -38,7 +38,6 @@ import type { Store } from '../store/store.js';
 import { OtlpTrace, type StoreAddress } from './otlp-trace.js';
 import { MAX_PENDING_EXPORTS, MAX_QUEUED_SPANS, MAX_SPAN_TEXT, SPANS_PER_BATCH } from './tracing-bounds.js';
 
-/** Dependencies of {@link OtlpTracing}. */
 export interface TracingParts {
   readonly settings: Settings;
   readonly version: string;

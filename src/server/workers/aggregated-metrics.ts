@@ -82,7 +82,6 @@ interface WorkerMetrics {
 
 export const NO_METRICS: WorkerMetrics = { metrics: [], stats: [] };
 
-/** Returns the metrics in the parts of an answer. */
 export function receivedMetrics(parts: readonly MetricsPart[]): WorkerMetrics {
   const familiesOf = (of: MetricsPart['of']): readonly Family[] =>
     parts

@@ -38,7 +38,6 @@ export interface Calls {
 
 export type CallName = keyof Calls;
 
-/** Answer to a call. */
 export interface Answer<Name extends CallName> {
   readonly rows: readonly Calls[Name]['row'][];
   readonly about: Calls[Name]['about'];

@@ -33,7 +33,6 @@ export type ToWorker =
   | { readonly kind: 'end' }
   | CallMessage;
 
-/** State of a worker. */
 export interface WorkerHealth {
   /** Reason why the worker should get no requests; undefined if it should. */
   readonly reason: string | undefined;

@@ -16,7 +16,6 @@ export interface LoadingWorker {
   readonly id: number;
   /** The latest round of loads that the worker has finished. */
   readonly loadedRound: number;
-  /** Version of its policies. */
   readonly policy: string;
 }
 
@@ -44,7 +43,6 @@ export class PolicyRounds {
   /** The latest round, which may still run. Rounds run one after the other. */
   #last: Promise<void> = Promise.resolve();
   #isRunning = false;
-  /** The updates of the round that runs. */
   #updates: readonly XdsUpdate[] = [];
   #onLoaded = (): void => {};
   /** Rows of tables in Redis that the workers have. */

@@ -135,7 +135,6 @@ function bucketCommands(parts: ServerParts, metrics: Metrics): Administer {
   };
 }
 
-/** Returns the states of the workers that answer. */
 function knownHealth(workers: readonly WorkerState[]): readonly WorkerHealth[] {
   return workers.flatMap(({ health, silentMs }) =>
     health === undefined || silentMs !== undefined ? [] : health,

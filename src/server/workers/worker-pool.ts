@@ -12,7 +12,6 @@ import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
 import type { LoadingWorker } from './policy-rounds.js';
 import { Heartbeat, WorkerWatchdog } from './worker-watchdog.js';
 
-/** State of one worker. */
 export interface WorkerState {
   readonly id: number;
   readonly pid: number;
@@ -135,7 +134,6 @@ export class WorkerPool {
     });
   }
 
-  /** Running workers. */
   get workers(): readonly WorkerState[] {
     return this.#slots.flatMap(({ worker, health, heartbeat }) => {
       if (worker === undefined) return [];
@@ -199,7 +197,6 @@ export class WorkerPool {
     this.#watchdog.stop();
   }
 
-  /** Kills all workers. */
   async close(): Promise<void> {
     this.#stopReplacing();
     this.#watchdog.stop();

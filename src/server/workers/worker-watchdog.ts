@@ -66,7 +66,6 @@ export interface WatchedWorker {
 }
 
 export interface WorkerWatchdogOptions<T extends WatchedWorker> {
-  /** Returns the running workers. */
   workers(): readonly T[];
   /** Called when a listening worker becomes silent. */
   onSilent(worker: T): void;
@@ -94,7 +93,6 @@ export class WorkerWatchdog<T extends WatchedWorker> {
     clearInterval(this.#timer);
   }
 
-  /** Notes that a new worker listens. */
   listening(): void {
     this.#replacementMs = undefined;
   }

@@ -20,7 +20,6 @@ type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 /** Milliseconds in which the primary process returns a text. It asks all workers for their metrics. */
 const TEXT_TIMEOUT_MS = 10_000;
 
-/** Parts of a worker that have started. */
 interface Started {
   readonly service: GrpcService;
   readonly policies: WorkerPolicies;

@@ -111,7 +111,6 @@ export class RateHistory {
   readonly #all = new Ring(0, ALL_COLUMNS);
   readonly #byDomain = new Map<string, Map<string, Ring<keyof StepCounts>>>();
   #rules = 0;
-  /** Current step. */
   #step = 0;
   /** Step of the last search for idle rules. */
   #lastEvictionStep = -1;

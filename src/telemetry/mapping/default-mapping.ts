@@ -4,7 +4,6 @@ import { DEFAULT_BUCKETS, DEFAULT_SUMMARY, type Mapping, type MappingRule } from
 
 const RULE_STATS = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 'shadow_mode'];
 
-/** Meanings of the labels of {@link defaultMapping}. */
 export const MAPPED_LABELS: LabelMeanings = {
   domain: { meaning: "The policy's domain." },
   key1: { meaning: 'The first level of the rule: its key, or `key_value`.' },

@@ -47,7 +47,6 @@ const NO_DURATIONS = { samples: [], count: 0 };
  */
 export class DurationStats {
   readonly calls: StatSeries;
-  /** Name of the timer. */
   readonly name: string;
   readonly #listeners: DurationListener[] = [];
   readonly #random: () => number;

@@ -36,7 +36,6 @@ const SERVICE_COUNTERS = {
 const DOMAIN_COUNTERS = {
   domain_not_found: 'Descriptors of requests with an unknown domain.',
 } as const;
-/** Counters of a connection pool. */
 const POOL_COUNTERS = {
   cx_total: 'Opened connections to Redis.',
   cx_local_close: 'Closed connections to Redis.',
@@ -228,7 +227,6 @@ export class ReferenceStats {
     }
   }
 
-  /** Returns the current gauges. */
   gauges(): readonly (readonly [name: string, value: number])[] {
     const gauges: [string, number][] = [];
     for (const { name, active } of this.#sources?.pools() ?? []) {

@@ -78,7 +78,6 @@ export const RULE_COUNTER_MEANINGS = {
   total_negative_hits: 'Refunded hits.',
 } as const;
 
-/** Names of the counters. */
 export const RULE_COUNTERS = Object.keys(
   RULE_COUNTER_MEANINGS,
 ) as readonly (keyof typeof RULE_COUNTER_MEANINGS)[];

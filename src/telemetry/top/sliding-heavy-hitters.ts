@@ -59,7 +59,6 @@ class HeavyHitters<About> {
     }
   }
 
-  /** All keys that are kept. */
   get kept(): ReadonlyMap<string, TrackedKey<About>> {
     return this.#kept;
   }
@@ -150,7 +149,6 @@ export class SlidingHeavyHitters<About> {
     return { about, count, error };
   }
 
-  /** Returns the counts of the span. */
   read(nowMicros: number): SpanCounts<About> {
     const slices = [...this.#slices].reverse();
     return {

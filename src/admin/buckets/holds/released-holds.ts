@@ -43,7 +43,6 @@ export async function releaseFrom(
   return results;
 }
 
-/** Returns the number of holds that a release ended. */
 export function releasedCount(results: readonly Released[]): number {
   return results.reduce((sum, { count }) => sum + count, 0);
 }
