@@ -22,6 +22,8 @@ globalThis.Date = FixedDate as DateConstructor;
 Object.assign(systemClock, {
   monotonicMicros: () => MONOTONIC_MICROS,
   wallMicros: () => NOW_MS * 1000,
+  // The wall clock is exact.
+  exactWallMicros: undefined,
 });
 // Sampling adapts to a rate, and the rate is infinite under a fixed clock.
 HitSampler.prototype.adapt = () => {};

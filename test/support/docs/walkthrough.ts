@@ -33,6 +33,7 @@ export const WALKTHROUGHS = [
   'docs/policy/soft-limits.md',
   'docs/policy/spill.md',
   'docs/operate/at-three-in-the-morning.md',
+  'docs/operate/replay.md',
   'docs/operate/troubleshooting.md',
   'docs/without-envoy.md',
 ];

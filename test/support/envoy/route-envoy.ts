@@ -28,6 +28,10 @@ export interface RouteEnvoyOptions {
   readonly failureModeDeny?: boolean;
   /** Maximum size of a request's header list, in KiB; default: Envoy's 60. */
   readonly maxRequestHeadersKb?: number;
+  /** Filters before the rate limit filter. */
+  readonly filtersBefore?: readonly object[];
+  /** Access logs of the connection manager. */
+  readonly accessLog?: readonly object[];
   /** Text of a Lua filter after the rate limit filter. */
   readonly lua?: string;
   /** Dynamic metadata of each request, by namespace, for the `limit` of a rate limit. */
@@ -63,6 +67,7 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
     value,
   }));
   const filters = [
+    ...(options.filtersBefore ?? []),
     ...(metadata.length === 0
       ? []
       : [
@@ -122,6 +127,7 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
     xff_num_trusted_hops: 1,
     ...(options.maxRequestHeadersKb !== undefined && { max_request_headers_kb: options.maxRequestHeadersKb }),
     http_filters: filters,
+    ...(options.accessLog !== undefined && { access_log: options.accessLog }),
     route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], rate_limits: ofHost, routes }] },
     ...options.parts,
   };
