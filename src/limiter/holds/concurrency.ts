@@ -8,11 +8,11 @@ import type { RunningBucket, TakeSnapshot } from '../running-bucket.js';
 import { hasTooManySlots } from './hold.js';
 
 /**
- * A limit on concurrent requests: at most `max` slots are held at any time. The state of its bucket is the number of
- * slots that are held now; the store counts them from the holds ({@link HoldOrder}).
+ * A limit on concurrent requests: at most `max` slots are occupied at any time. The state of its bucket is the number
+ * of occupied slots, which the store counts from the holds ({@link HoldOrder}).
  *
- * A take occupies its slots even if it is limited, because a limited request that is allowed nevertheless, such as one
- * in shadow mode, is in flight. Only the denial of the request gives the slots back.
+ * A request occupies its slots even if it exceeds the limit: if it is allowed nevertheless, for example in shadow mode,
+ * it is in flight. The slots are given back only if the request is denied.
  */
 export class ConcurrencyRate implements RateAlgorithm {
   readonly kind = 'concurrency' as const;
@@ -21,7 +21,7 @@ export class ConcurrencyRate implements RateAlgorithm {
   readonly reportedUnit = undefined;
   /** Maximum number of slots, 1 to 2^32-1. */
   readonly max: number;
-  /** No number of hits is a charge: usage that is over needs no slot. */
+  /** No number of hits is a charge, because usage that has already happened needs no slot. */
   readonly minChargeHits = Number.POSITIVE_INFINITY;
   readonly maxDebt = 0;
 
@@ -36,7 +36,7 @@ export class ConcurrencyRate implements RateAlgorithm {
 
   take(bucket: RunningBucket, { hits, refund, undoMark }: BucketOperation): boolean {
     if (refund) {
-      // Only a settlement gives slots back, because a refund names no hold.
+      // Only a settlement frees slots, because other refunds do not identify a hold.
       if (undoMark === undefined) return false;
       bucket.count = Math.max(0, bucket.count - hits);
       bucket.dirty = true;
@@ -65,7 +65,7 @@ export class ConcurrencyRate implements RateAlgorithm {
     return takenMicros;
   }
 
-  /** Without a free slot, the wait is infinite, because the time at which a slot becomes free is unknown. */
+  /** If no slot is free, the wait is infinite, because nobody knows when a slot will become free. */
   outcome(_hits: number, { limited, count }: TakeSnapshot, _nowMicros: number, cached = false): TakeOutcome {
     const remaining = Math.max(0, this.max - count);
     return {

@@ -9,11 +9,11 @@ export interface StoredHold {
   readonly id: HoldId;
   /** Hits of a reservation, or slots. */
   readonly amount: number;
-  /** Undefined for a limit on concurrent requests in Redis, which does not store the lifetime. */
+  /** Undefined for concurrency limits in Redis, which does not store the lifetime of their holds. */
   readonly lifetimeMillis: number | undefined;
   /** See `Settlement`. */
   readonly fullMicros: number;
-  /** 0 if it is unknown; see `Settlement`. */
+  /** 0 if the cost is unknown; see `Settlement`. */
   readonly costMicros: number;
   /** See `HoldOrder`. */
   readonly freesUnknown: boolean;
@@ -25,7 +25,7 @@ export interface StoredHold {
 export interface ListedHolds {
   /** The holds that expire first, in this order. */
   readonly holds: readonly StoredHold[];
-  /** Number of reservations or slots of holds that are not listed. */
+  /** Number of reservations, or of slots, whose holds are not listed. */
   readonly more: number;
 }
 
@@ -42,19 +42,19 @@ export function mergedHolds(
   return { holds: all.slice(0, most), more: sets.reduce((sum, { more }) => sum + more, notListed) };
 }
 
-/** Returns the number of reservations or slots of holds, which stores keep one by one. */
+/** Returns the number of reservations, or of slots, of these holds. Stores keep each of them separately. */
 export function storedCount(holds: readonly StoredHold[], { kind }: HeldBucket['rate']): number {
   return kind === 'concurrency' ? holds.reduce((sum, { amount }) => sum + amount, 0) : holds.length;
 }
 
-/** Maximum number of holds that a store lists at once, which takes about 2 ms in Redis. */
+/** Maximum number of holds in one list. Redis needs about 2 ms for a list of this length. */
 export const MAX_LISTED_HOLDS = 250;
 
 /** Finds holds for operators, without delaying decisions. */
 export interface HoldBook {
   /**
-   * Lists up to `most` holds of a bucket, from 1 to {@link MAX_LISTED_HOLDS}, whether or not they free their hits.
-   * Never rejects.
+   * Lists up to `most` holds of a bucket, whether or not they return their hits when they expire. `most` is from 1 to
+   * {@link MAX_LISTED_HOLDS}. Never rejects.
    */
   listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds | StorageError>;
   /** Returns whether the bucket has a hold with these values, except `freesUnknown`. Never rejects. */

@@ -5,8 +5,8 @@ export type HoldId = string;
 export const HOLD_ID_DIGITS = 24;
 
 /**
- * First digits of the ids of this edition of weir. Their other digits are those of a digest of all values of the hold,
- * which a store therefore compares by comparing ids. Ids of the first edition are random.
+ * First digits of all hold ids of this edition of weir. The other digits are a digest of all values of the hold, so a
+ * store compares these values by comparing the ids. Ids of the first edition are random.
  */
 export const BOUND_ID_START = '00000';
 
@@ -16,45 +16,45 @@ export function hasBoundId({ id }: { readonly id: HoldId }): boolean {
 }
 
 /**
- * Maximum number of slots that one item takes from a limit on concurrent requests. A take of more slots is limited and
- * places no hold, which bounds the work for one item.
+ * Maximum number of slots that one item can occupy in a concurrency limit. An item with more slots exceeds the limit
+ * and places no hold. This bounds the work for one item.
  */
 export const MAX_SLOTS_PER_ITEM = 1000;
 
 /**
- * Makes a take a hold: the store keeps what was taken, under an id, until it is settled or its lifetime ends. A hold of
- * a limit on concurrent requests occupies its slots until then. A hold of a token bucket or a window is a reservation:
- * the hits are an estimate, and the settlement corrects them.
+ * Turns the hits of an item into a hold: the store keeps a record of the hits under an id until the hold is settled or
+ * expires. In a concurrency limit, the hold occupies its slots until then. In a token bucket or a window, the hold is a
+ * reservation: the hits are an estimate, which the settlement corrects.
  */
 export interface HoldOrder {
   readonly id: HoldId;
   /** Time after which the hold expires, in milliseconds, from 1 to 2^32-1. */
   readonly lifetimeMillis: number;
   /**
-   * Whether a reservation that expires gives its hits back, as if it was settled with a use of 0 at that time. Stores
-   * keep such holds in a separate set, so that a reload does not change this for existing holds.
+   * Whether the store returns the hits of a reservation when it expires, as if it were settled with a use of 0 at that
+   * time. Stores keep such holds in a separate set, so that a reload does not change this for existing holds.
    */
   readonly freesUnknown?: boolean;
 }
 
 /**
- * Applies an item only if a hold exists, and ends that hold. The item is a refund of the part of the hold that was not
- * used, or a charge of the use above it. All fields must have the values of the hold, so that a changed token settles
- * nothing.
+ * Makes a store apply an item only if a hold exists, and remove that hold. The item is a refund of the unused part of
+ * the hold, or a charge for the use above it. All fields must match the values of the hold, so that a token that a
+ * client has changed settles nothing.
  */
 export interface Settlement extends HoldOrder {
   /** Hits of the hold. */
   readonly amount: number;
   /** `TakeOutcome.fullMicros` of the hold; 0 for windows and limits on concurrent requests. */
   readonly fullMicros: number;
-  /** `TakeOutcome.costMicros` of the hold; 0 or absent for other rates, and for holds of earlier versions. */
+  /** `TakeOutcome.costMicros` of the hold; 0 or absent for other kinds of rates, and for holds of earlier versions. */
   readonly costMicros?: number | undefined;
 }
 
 /**
- * Names the hold that an item settles. `oldest`: the hold of the bucket that expires first. The `hits` of such an item
- * are the use, and the store computes the refund or the charge from the hits of the hold. It is the only item of its
- * request, and must not be repeated, because it would settle another hold.
+ * Identifies the hold that an item settles. `oldest` is the hold in the bucket that expires first. The `hits` of such
+ * an item are the use, and the store computes the refund or the charge from the hits of the hold. The item must be the
+ * only one of its request, and must not be repeated, because a repeated item would settle another hold.
  */
 export type SettledHold = Settlement | 'oldest';
 
@@ -63,12 +63,12 @@ export type HeldHits = Pick<Settlement, 'amount' | 'fullMicros' | 'costMicros'>;
 
 /**
  * Effect of an item on its hold:
- * - `placed`: the take placed it.
- * - `settled`: the item ended it.
- * - `unknown`: no hold has these values: it was settled before, has expired, or never existed. The item changed
- *   nothing.
- * - `abandoned`: a request that is divided between servers is not allowed, but a server has placed the hold, or may
- *   have placed it without an answer. The caller ends the hold, and repeats that until the server answers.
+ * - `placed`: the item placed the hold.
+ * - `settled`: the item settled the hold.
+ * - `unknown`: no hold has these values, because it was settled before, has expired, or never existed. The item has no
+ *   effect.
+ * - `abandoned`: the request is divided between servers and is not allowed, but one server has placed the hold, or did
+ *   not answer and may have placed it. The caller must settle the hold, and must repeat this until the server answers.
  */
 export type HoldEffect = 'placed' | 'settled' | 'unknown' | 'abandoned';
 
@@ -86,17 +86,13 @@ interface FreeingItem {
   readonly settles?: SettledHold | undefined;
 }
 
-/**
- * Returns the hold that a take places if its request is allowed. A peek places none, nor does a take of too many slots.
- */
+/** Returns the hold that an item places if its request is allowed. Peeks and items with too many slots place none. */
 export function placeableHold({ rate, hits, holds }: HoldingTake): HoldOrder | undefined {
   if (holds === undefined || hits === 0) return undefined;
   return hasTooManySlots(rate, hits) ? undefined : holds;
 }
 
-/**
- * Returns the number of slots or reservations that a store keeps or removes for an item, 0 for an item without a hold.
- */
+/** Returns the number of slots or reservations that a store adds or removes for an item; 0 if the item has no hold. */
 export function heldCount(item: HoldingTake & { readonly settles?: SettledHold | undefined }): number {
   const { rate, hits, settles } = item;
   if (settles === undefined && placeableHold(item) === undefined) return 0;
@@ -104,14 +100,14 @@ export function heldCount(item: HoldingTake & { readonly settles?: SettledHold |
   return settles?.amount ?? hits;
 }
 
-/** Returns whether the holds of an item give their hits back when they expire. */
+/** Returns whether the store returns the hits of an item's holds when the holds expire. */
 export function freesExpired({ rate, holds, settles }: FreeingItem): boolean {
   const hold = settles ?? holds;
   if (hold === undefined || hold === 'oldest' || rate.kind === 'concurrency') return false;
   return hold.freesUnknown === true;
 }
 
-/** Returns whether a take has more slots of a limit on concurrent requests than {@link MAX_SLOTS_PER_ITEM}. */
+/** Returns whether an item asks for more than {@link MAX_SLOTS_PER_ITEM} slots of a concurrency limit. */
 export function hasTooManySlots({ kind }: HoldingTake['rate'], hits: number): boolean {
   return kind === 'concurrency' && hits > MAX_SLOTS_PER_ITEM;
 }

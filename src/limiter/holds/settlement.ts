@@ -4,14 +4,14 @@ import { costCarry, costWhole, type TokenBucketRate } from '../token-bucket.js';
 import type { HeldHits } from './hold.js';
 
 /**
- * Returns the operation of a settlement, for a hold that was taken at `takenMicros` on the clock of its rate.
+ * Returns the operation that settles a hold which was placed at `takenMicros` on the clock of its rate.
  *
- * A token bucket gets back the part of the unused hits that has not refilled yet. The hold has refilled at `fullMicros`
- * plus the time that its hits take to refill; what was used refills first. The bucket is then never fuller than if only
- * the use had been taken at the start.
+ * A token bucket gets back the part of the unused hits that has not refilled yet. All hits of the hold have refilled at
+ * `fullMicros` plus the time in which they refill, and the used hits refill first. The bucket is then never fuller than
+ * if only the use had been deducted at the start.
  *
- * The rate may have changed since then. A hold never gives back more time than it took. At a slower rate, it gives back
- * that time minus the time in which the use refills now.
+ * The rate may have changed since the start. A settlement never returns more time than the hold has cost. At a slower
+ * rate, it returns that time minus the time in which the use refills now.
  */
 export function settlementOf(
   { rate, hits, refund }: Pick<TakeItem, 'rate' | 'hits' | 'refund'>,

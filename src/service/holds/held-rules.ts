@@ -8,17 +8,17 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import { FIRST_EDITION_DIGITS, firstEditionDigest, type TokenHold } from './hold-token.js';
 
-/** A rule whose takes hold, and its rate for settlements. */
+/** A rule whose requests place holds, and its rate for settlements. */
 export interface HeldRule {
   readonly rule: Rule;
   readonly rate: Rate;
 }
 
-/** The rules with holds of a policy, by their digests, and the start of the names of its buckets. */
+/** The rules of a policy that place holds, by digest, and the common prefix of the names of its buckets. */
 interface HeldRules {
   readonly namePart: string;
   readonly rules: ReadonlyMap<string, HeldRule>;
-  /** By the digests of the first edition; undefined until one of its tokens arrives. */
+  /** The same rules by their digests of the first edition; undefined until a token of that edition arrives. */
   firstEdition: ReadonlyMap<string, HeldRule> | undefined;
 }
 
@@ -57,10 +57,11 @@ function firstEditionRules(known: HeldRules): ReadonlyMap<string, HeldRule> {
 }
 
 /**
- * Returns the rule of a hold. Undefined if the policy no longer has the rule, if the rule now has buckets of another
- * shape, or if the bucket belongs to another domain. Such a hold expires. Also undefined if the rule has no buckets
- * with such a name, or if the limit has no such holds. Redis would fail the calls of other callers if the key had a
- * value of another type, and stores cache the place of a bucket by its name alone.
+ * Returns the rule of a hold. Returns undefined if the policy no longer contains the rule, if the buckets of the rule
+ * have a different shape now, or if the bucket belongs to another domain. Such a hold expires. Also returns undefined
+ * if the rule cannot have a bucket with this name, or cannot have such a hold. weir must not send such an item to a
+ * store: if the key contained a value of another type, Redis would answer the whole call with an error, including the
+ * items of other callers. Stores also cache the place of a bucket by its name alone.
  */
 export function heldRuleOf(policy: DomainPolicy, hold: TokenHold): HeldRule | undefined {
   const { rule, key, suffix } = hold;
@@ -72,14 +73,15 @@ export function heldRuleOf(policy: DomainPolicy, hold: TokenHold): HeldRule | un
   return policy.plans === undefined ? held : heldByCustomer(held, key, policy.plans);
 }
 
-/** Returns whether a hold can be one of a limit on concurrent requests. */
+/** Returns whether a concurrency limit can have placed this hold. */
 function hasSlots({ amount, fullMicros, costMicros = 0 }: TokenHold): boolean {
   return amount <= MAX_SLOTS_PER_ITEM && fullMicros === 0 && costMicros === 0;
 }
 
 /**
  * Returns the rule of a hold with the limit of its customer, which bounds the hits that a settlement counts. The name
- * of the bucket contains the customer, except long ones: then the limit is that of customers without a row.
+ * of the bucket contains the customer, unless the customer's name is too long. In that case, the limit is the one for
+ * customers without a row.
  */
 function heldByCustomer(held: HeldRule, key: string, table: PlanTable): HeldRule {
   if (held.rule.plan === undefined || held.rate.kind === 'concurrency') return held;

@@ -8,7 +8,9 @@ import type { HeldRule } from './held-rules.js';
 import { copyOf, type TokenHold } from './hold-token.js';
 
 export interface EndSource {
-  /** Returns whether weir has caused the end, or this process, or one with the same key, has made its token. */
+  /**
+   * Returns whether weir itself has caused the end, or whether its token was created by a process with the same key.
+   */
   isOwn(): boolean;
 }
 
@@ -16,44 +18,47 @@ export const OWN: EndSource = { isOwn: () => true };
 export const NOT_OWN: EndSource = { isOwn: () => false };
 
 /**
- * Why a hold ends: its request has ended, its call was reset, or its token reaches no caller. `unanswered`: the store
- * has not answered the start of such a hold, so it may not exist.
+ * Why weir ends a hold. `request`: the request has ended. `reset`: the caller has reset the call. `abandoned`: no
+ * caller receives the token. `unanswered`: like `abandoned`, but the store did not answer when the hold was placed, so
+ * the hold may not exist.
  */
 type EndCause = 'request' | 'reset' | 'abandoned' | 'unanswered';
 
-/** The properties of an end apart from its hold. */
+/** The properties of an end, except those of its hold. */
 export interface EndProperties {
   readonly domain: string;
   readonly held: HeldRule;
   readonly cause: EndCause;
   readonly source: EndSource;
-  /** Identifies the connection of its call. */
+  /** Identifies the connection of the call that reported the end. */
   readonly connection: unknown;
-  /** Hits that were used; undefined if that is unknown. */
+  /** The use in hits; undefined if the use is unknown. */
   readonly used: number | undefined;
   /** Receives the first result, for logs and traces. */
   readonly records?: HoldRecord[];
 }
 
-/** A hold that ends. Without an id, it is the oldest hold of its bucket, and only the store knows its other values. */
+/**
+ * A hold to settle. If it has no id, it is the oldest hold in its bucket, and only the store knows its other values.
+ */
 type EndedHold = Omit<TokenHold, 'id' | 'suffix' | 'rule'> & { readonly id: HoldId | undefined };
 
-/** Returns the oldest hold of a bucket. */
+/** Returns a hold that stands for the oldest one in a bucket. */
 export function oldestHold({ key, tagLength }: Pick<TakeItem, 'key' | 'tagLength'>): EndedHold {
   const unknown = { amount: 0, lifetimeMillis: 0, fullMicros: 0, freesUnknown: false, isLocal: false };
   return { key, tagLength, id: undefined, ...unknown };
 }
 
 /**
- * The end of one hold. Very many ends may wait for a store, so all values are fields of one object without closures,
- * and the item for the store is created when it is sent.
+ * The end of one hold, which weir sends to a store as a settlement. Very many ends may wait for a store, so all values
+ * are fields of one object without closures. The item for the store is created only when it is sent.
  */
 export class HoldEnd {
   readonly domain: string;
   readonly held: HeldRule;
   readonly cause: EndCause;
   source: EndSource;
-  /** Undefined if the memory of the end does not count for the share of the connection. */
+  /** Undefined if the memory of the end does not count towards the share of the connection. */
   connection: unknown;
   /** For a limit on concurrent requests, the slots of the hold. */
   readonly used: number | undefined;
@@ -68,7 +73,7 @@ export class HoldEnd {
   readonly costMicros: number | undefined;
   readonly freesUnknown: boolean;
   readonly isLocal: boolean;
-  /** State of {@link LateEnds}: where the end has its memory. */
+  /** State of {@link LateEnds}: the budget that the memory of the end is charged to. */
   room: FairCapacity | undefined;
   hasWaited = false;
   addedMicros = 0;
@@ -98,12 +103,12 @@ export class HoldEnd {
     return this.id !== undefined && this.held.rate.kind === 'concurrency';
   }
 
-  /** Work for a store: the number of slots or reservations that end. */
+  /** Work for a store: the number of slots or reservations that it removes. */
   get work(): number {
     return this.isSlot ? this.amount : 1;
   }
 
-  /** Drops the token of the end, of which its texts may be parts. */
+  /** Copies the texts of the end, which may be slices of its token, so that the token does not stay in memory. */
   dropToken(): void {
     this.source = this.source.isOwn() ? OWN : NOT_OWN;
     this.key = copyOf(this.key);
@@ -124,8 +129,8 @@ export class HoldEnd {
 }
 
 /**
- * Returns the item that settles a hold. `used` is undefined if the use is unknown: then the hold decides whether its
- * hits stay taken. A limit on concurrent requests gets its slots back in any case.
+ * Returns the item that settles a hold. If the use is unknown, `used` is undefined, and the hold determines whether the
+ * store keeps the hits or returns them. The slots of a concurrency limit are freed in any case.
  */
 export function settlementItem(
   { key, tagLength }: Pick<TakeItem, 'key' | 'tagLength'>,

@@ -1,7 +1,7 @@
 import { hash, randomFillSync } from 'node:crypto';
 import { BOUND_ID_START, HOLD_ID_DIGITS, type HoldOrder } from '../../limiter/holds/hold.js';
 
-/** Random bytes that are drawn at once, because a call costs more than its bytes. */
+/** Random bytes for many nonces, because one call that draws few bytes costs almost as much as one that draws many. */
 const pool = Buffer.alloc(3072);
 /** Length of a nonce: 96 random bits in base64url. */
 export const NONCE_LENGTH = 16;
@@ -18,17 +18,20 @@ function newNonce(): string {
   return nonce;
 }
 
-/** A hold with the terms that its id depends on. */
+/** A hold, and the terms that its id is computed from. */
 export interface BoundHold extends HoldOrder {
   /** A nonce of 96 random bits, the digest of the rule, the effect of an unknown use, the hits and the lifetime. */
   readonly terms: string;
 }
 
-/** The effects of an unknown use in terms. */
+/** The effects of an unknown use, as the terms contain them. */
 export const KEEPS = 'k';
 export const FREES = 'f';
 
-/** Returns a new hold of a rule. Whoever changes its terms in a token names another hold. */
+/**
+ * Returns a new hold of a rule. If a client changes the terms in a token, the token refers to a hold that does not
+ * exist.
+ */
 export function newHold(
   digest: string,
   hits: number,
@@ -39,7 +42,10 @@ export function newHold(
   return { id: idOfTerms(terms), lifetimeMillis, freesUnknown, terms };
 }
 
-/** Returns the hold of a take that places none, but whose store must first free the expired holds of its bucket. */
+/**
+ * Returns a placeholder for an item that places no hold, but for which the store must first free the expired holds of
+ * the bucket.
+ */
 export function noHold(lifetimeMillis: number, freesUnknown: boolean): BoundHold {
   return { id: NO_HOLD_ID, lifetimeMillis, freesUnknown, terms: '' };
 }

@@ -6,20 +6,20 @@ export const MARK_LENGTH = 22;
 const KEY_BYTES = 32;
 
 /**
- * Minimum time for which marks are valid, so that different clocks of processes matter only for few tokens, in
- * milliseconds.
+ * Minimum time for which marks are valid, in milliseconds. It is long enough that differences between the clocks of
+ * processes affect only few tokens.
  */
 const MIN_VALID_MS = 60_000;
 
 /**
- * Marks tokens with a digest of a random key, the time and their text, so that the processes with this key recognize
- * the tokens that one of them has made. A mark is valid for one to two lifetimes of its holds, so nobody can collect
- * tokens of ended holds for longer than that. Nothing is refused without a valid mark, because the processes of one
- * Redis may have different keys for a short time, and different clocks.
+ * Marks each token with a digest of a random key, the time and the text of the token. Processes that share the key can
+ * therefore recognize each other's tokens. A mark is valid for one to two lifetimes of its holds, so an attacker cannot
+ * collect tokens of ended holds for longer than that. weir also accepts tokens without a valid mark, because processes
+ * that share a Redis server may have different clocks, and for a short time different keys.
  */
 export class HoldMarks {
   readonly #clock: Pick<Clock, 'wallMicros'>;
-  /** The key of new marks, and after {@link use} the one before, which marked the first tokens of this process. */
+  /** The key of new marks. After {@link use}, also the previous key, which marked the first tokens of this process. */
   #keys: readonly string[] = [randomBytes(KEY_BYTES).toString('base64url')];
 
   constructor(clock: Pick<Clock, 'wallMicros'>) {
@@ -31,7 +31,7 @@ export class HoldMarks {
     return this.#keys[0] as string;
   }
 
-  /** Uses the key that the processes of one Redis share. */
+  /** Uses the key that all processes with the same Redis server share. */
   use(key: string): void {
     if (key !== this.key) this.#keys = [key, this.key];
   }
@@ -41,7 +41,7 @@ export class HoldMarks {
     return markWith(this.key, this.#period(lifetimeMillis), text);
   }
 
-  /** Returns whether a process with the key of this one has made a mark, at most two lifetimes ago. */
+  /** Returns whether a process with the same key created a mark at most two lifetimes ago. */
   isOwn(mark: string, text: string, lifetimeMillis: number): boolean {
     const period = this.#period(lifetimeMillis);
     return [period, period - 1].some((of) => this.#keys.some((key) => mark === markWith(key, of, text)));
@@ -53,7 +53,7 @@ export class HoldMarks {
   }
 }
 
-/** The digest is cut, so that nobody can extend it to that of a longer text. */
+/** The digest is truncated, so that an attacker cannot compute the digest of a longer text from it. */
 function markWith(key: string, period: number, text: string): string {
   return hash('sha256', `${key}${period} ${text}`, 'base64url').slice(0, MARK_LENGTH);
 }

@@ -17,21 +17,21 @@ export function firstEditionDigest({ path, bucketSuffix }: Pick<Rule, 'path' | '
 }
 
 /**
- * A hold in a token. The token names the bucket to settle, and repeats the values that the store has, so that the
- * store need not keep the name of the bucket for each hold. No value is trusted: a store settles only a hold with all
- * of these values.
+ * A hold in a token. The token contains the name of the bucket, so that the store does not have to keep this name for
+ * each hold. It also repeats the values that the store has. weir trusts none of these values: a store settles a hold
+ * only if all of them match.
  */
 export interface TokenHold extends Settlement {
   /** Name and tag of the bucket; see TakeItem. */
   readonly key: string;
   readonly tagLength: number;
-  /** The end of its name; see `Rule.bucketSuffix`. */
+  /** Suffix of the bucket name; see `Rule.bucketSuffix`. */
   readonly suffix: string;
-  /** Digest of the rule that placed it; see `Rule.digest`. */
+  /** Digest of the rule that placed the hold; see `Rule.digest`. */
   readonly rule: string;
-  /** Whether the local buckets of a process hold it, because the store was unavailable. */
+  /** Whether the hold is in the local buckets of a process, because the store was unavailable. */
   readonly isLocal: boolean;
-  /** Whether its hits are given back if the use is unknown. A reload does not change this for existing holds. */
+  /** Whether the store returns the hits if the use is unknown. A reload does not change this for existing holds. */
   readonly freesUnknown: boolean;
 }
 
@@ -41,13 +41,13 @@ export interface PlacedHold extends TokenHold {
 }
 
 const LOCAL_FLAG = 1;
-/** Only in tokens of the first edition. */
+/** Occurs only in tokens of the first edition. */
 const FREE_FLAG = 2;
 /** The name of the bucket is in base64url. */
 const ENCODED_FLAG = 4;
 const ALL_FLAGS = LOCAL_FLAG | FREE_FLAG | ENCODED_FLAG;
 
-/** Names with such characters are encoded, so that a token needs no quotes in JSON, headers and commands. */
+/** Names that contain such characters are encoded, so that tokens need no quoting in JSON, headers and commands. */
 const ENCODED_CHARACTER = /[^\w:.~%@/#!&^*-]/;
 const MAX_UINT32 = 0xffff_ffff;
 
@@ -56,21 +56,23 @@ const START = 'h';
 const HOLDS_AT = START.length + MARK_LENGTH;
 /** Maximum length of a token. Envoy keeps it in memory, and sends it back. */
 export const MAX_TOKEN_CHARACTERS = 8192;
-/** Maximum length of the tokens of a request that are decoded, which includes long ones of the first edition. */
+/**
+ * Maximum total length of the tokens that weir decodes for one request. It allows for long tokens of the first edition.
+ */
 export const MAX_TOKENS_CHARACTERS = 32_768;
-/** Length of tokens whose parts are copied, because ends of holds may wait for the store for a long time. */
+/** If a token is longer than this, its parts are copied, because ends may wait for the store for a long time. */
 const LONG_TOKEN = 1024;
 
 /**
- * Maximum length of a hold in a token without its name and its terms: a comma, the flags, dots, `fullMicros`, a hyphen
- * and `costMicros`.
+ * Maximum length of a hold in a token, not counting the bucket name and the terms: a comma, the flags, dots,
+ * `fullMicros`, a hyphen and `costMicros`.
  */
 const MAX_FRAME = 1 + 1 + 1 + 16 + 1 + 16 + 1;
 
-/** Number of holds that fit into a token, whatever names their buckets have. */
+/** Number of holds that always fit into a token, even if the names of their buckets are as long as possible. */
 export const HOLDS_THAT_FIT = 5;
 
-/** Returns the maximum length of a token with these holds, whose `fullMicros` is not known yet. */
+/** Returns the maximum length of a token with these holds, before their `fullMicros` is known. */
 export function maxTokenLength(holds: readonly Pick<PlacedHold, 'key' | 'terms'>[]): number {
   let length = HOLDS_AT;
   for (const { key, terms } of holds) length += MAX_FRAME + terms.length + nameOf(key).length;
@@ -78,9 +80,9 @@ export function maxTokenLength(holds: readonly Pick<PlacedHold, 'key' | 'terms'>
 }
 
 /**
- * Encodes the holds of one request. A token is a letter, a mark, and the holds, separated by commas. A hold is a digit
- * with its flags, its terms, `fullMicros` and the name of its bucket, separated by dots. In a token bucket,
- * `fullMicros` is followed by a hyphen and `costMicros`.
+ * Encodes the holds of one request. A token consists of a letter, a mark, and the holds, which are separated by commas.
+ * A hold consists of a digit with its flags and the terms, then `fullMicros`, and then the name of the bucket,
+ * separated by dots. For a token bucket, `fullMicros` is followed by a hyphen and `costMicros`.
  */
 export function encodeToken(holds: readonly PlacedHold[], marks: Pick<HoldMarks, 'markOf'>): string {
   const text = holds.length === 1 ? textOf(holds[0] as PlacedHold) : holds.map(textOf).join(',');
@@ -105,7 +107,10 @@ function nameOf(key: string): string {
   return ENCODED_CHARACTER.test(key) ? Buffer.from(key).toString('base64url') : key;
 }
 
-/** Knows whether this process, or one that shares its key, has made a token whose holds may exist. */
+/**
+ * Finds out whether this process, or one that shares its key, created a token, and did so recently enough that its
+ * holds may exist.
+ */
 export class TokenSource {
   readonly #marks: Pick<HoldMarks, 'isOwn'>;
   readonly #token: string;
@@ -129,9 +134,7 @@ export class TokenSource {
   }
 }
 
-/**
- * Returns the holds of a token. The last one is undefined if the text, or the rest of it, is not a token of weir.
- */
+/** Returns the holds of a token. The last element is undefined if the text, or the rest of it, is not a valid token. */
 export function decodeToken(token: string): readonly (TokenHold | undefined)[] {
   const isOfFirstEdition = !token.startsWith(START);
   if (token.length > (isOfFirstEdition ? MAX_TOKENS_CHARACTERS : MAX_TOKEN_CHARACTERS)) return [undefined];
@@ -147,17 +150,17 @@ export function decodeToken(token: string): readonly (TokenHold | undefined)[] {
   return holds;
 }
 
-/** Returns a copy of a part of a token, which does not keep the rest in memory. */
+/** Returns a copy of a part of a token. Unlike a slice, the copy does not keep the whole token in memory. */
 export function copyOf(part: string): string {
   return Buffer.from(part).toString();
 }
 
 const TERMS_AT = 1;
-/** Where the digest of the rule, the effect of an unknown use, and the hits begin. */
+/** Offsets of the digest of the rule, the effect of an unknown use, and the hits. */
 const RULE_AT = TERMS_AT + NONCE_LENGTH;
 const EFFECT_AT = RULE_AT + RULE_DIGEST_LENGTH;
 const AMOUNT_AT = EFFECT_AT + 1;
-/** The same for a token of the first edition, which contains the id, and a digest of 32 bits. */
+/** The same offsets in a token of the first edition, which contains the id and a digest of 32 bits. */
 const FIRST_RULE_AT = TERMS_AT + HOLD_ID_DIGITS;
 const FIRST_AMOUNT_AT = FIRST_RULE_AT + FIRST_EDITION_DIGITS;
 
@@ -211,23 +214,24 @@ function decodeHold(text: string, isOfFirstEdition: boolean): TokenHold | undefi
   };
 }
 
-/** Returns the name of a bucket in a token; undefined if no bucket has a name of this length. */
+/** Returns the name of a bucket in a token; undefined if the name is longer than that of any bucket. */
 function keyIn(name: string, isEncoded: boolean): string | undefined {
   const bytes = isEncoded ? Buffer.byteLength(name, 'base64url') : Buffer.byteLength(name);
   if (bytes > MAX_NAME_BYTES) return undefined;
   return isEncoded ? Buffer.from(name, 'base64url').toString() : name;
 }
 
-/** Returns an integer from 0 to `max` that is written as {@link encodeToken} writes it; -1 for other texts. */
+/** Returns an integer from 0 to `max` if it is written as {@link encodeToken} writes it; otherwise -1. */
 function numberIn(text: string, max: number): number {
   const number = Number(text);
-  // A fraction such as 1e-7 would be charged as a take, which needs no hold.
+  // A fraction such as 1e-7 would become a charge that is valid without a hold.
   return Number.isInteger(number) && number >= 0 && number <= max && String(number) === text ? number : -1;
 }
 
 /**
- * Returns whether a text can be the id of a hold of the first edition. One of a million such ids looks like an id of
- * this edition, whose terms a token of the first edition must not change.
+ * Returns whether a text can be the id of a hold of the first edition. About one in a million of these ids looks like
+ * an id of this edition. Such an id is not accepted, because a token of the first edition does not prove the terms of a
+ * hold.
  */
 function isFirstEditionId(id: string): boolean {
   return /^[0-9a-f]+$/.test(id) && !hasBoundId({ id });

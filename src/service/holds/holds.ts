@@ -38,13 +38,17 @@ import { type EndResult, LateEnds } from './late-ends.js';
 import { PlacedHolds, type PlacedRequest } from './placed-holds.js';
 import type { Settlements } from './settlements.js';
 
-/** Maximum work of the settlements that one request sends at once. A single one may be more work. */
+/**
+ * Maximum work of the settlements that weir sends immediately for one request. A single settlement may be more work.
+ */
 export const MAX_WORK_AT_ONCE = 128;
 
-/** Maximum number of holds that resets of calls release in one turn of the event loop. One call may have more. */
+/**
+ * Maximum number of holds that weir releases after resets in one turn of the event loop. One call may have more holds.
+ */
 const RELEASES_PER_TURN = 128;
 
-/** The use that a request reports with a token, and the results of the token. */
+/** The use that a request reports with a token, and the results of settling the token. */
 interface TokenUse {
   readonly token: string;
   used: number | undefined;
@@ -67,15 +71,15 @@ export interface HoldsOptions {
 }
 
 /**
- * The holds of requests from their placement to their end. A request that placed holds gets a token for all of them in
- * the dynamic metadata of its answer. Envoy returns the token as an entry when the request ends, and any replica then
- * settles the holds.
+ * Manages the holds of requests from start to end. If a request places holds, the dynamic metadata of its answer
+ * contains one token for all of them. Envoy sends the token back as an entry when the request ends, and any replica can
+ * then settle the holds.
  */
 export class Holds {
   readonly #options: HoldsOptions;
   readonly #late: LateEnds;
   readonly #placed = new PlacedHolds((request) => this.#releaseInTurn(request));
-  /** A connection that ends resets all of its calls. Their holds must not delay other callers. */
+  /** When a connection closes, all of its calls are reset. Releasing their holds must not delay other callers. */
   readonly #releases = new TurnScheduler<() => void>({
     budget: RELEASES_PER_TURN,
     serve: (release) => release(),
@@ -92,11 +96,11 @@ export class Holds {
   }
 
   /**
-   * Settles the holds of the tokens in a request, also if the request is refused later. Descriptors with the same token
-   * are one settlement, and the hits of the first one that has its own are the use. A settlement that failed is tried
-   * again until its hold expires. The request does not wait for settlements after the first {@link MAX_WORK_AT_ONCE}.
-   * If the use of a request above a bound was not read, the hits stay taken, also with `unknown: free`: otherwise, a
-   * caller with long headers would get them back. Returns undefined if the request has no token.
+   * Settles the holds of the tokens in a request, even if weir refuses the request later. Descriptors with the same
+   * token are one settlement, and the first of them that has its own hits determines the use. weir repeats a failed
+   * settlement until its hold expires. The request does not wait for settlements beyond {@link MAX_WORK_AT_ONCE}. If a
+   * request exceeds a bound and its use was not read, the store keeps the hits even with `unknown: free`. Otherwise,
+   * callers could get their hits back by sending long headers. Returns undefined if the request has no token.
    */
   settle(
     { descriptors, exceeded }: RateLimitRequest,
@@ -105,7 +109,7 @@ export class Holds {
   ): Settlements | undefined {
     const ends: HoldRecord[][] = [];
     const uses: TokenUse[] = [];
-    // Most requests end one hold. A map would hash its token, which is long.
+    // Most requests settle one hold. A map would have to hash its token, which is long.
     const byToken = descriptors.length > 1 ? new Map<string, TokenUse>() : undefined;
     for (let i = 0; i < descriptors.length; i++) {
       const descriptor = descriptors[i] as Descriptor;
@@ -140,8 +144,9 @@ export class Holds {
   }
 
   /**
-   * Ends the requests of rules with `pair: oldest` that a call reports, as much work at once as for tokens. An end that
-   * failed is tried again only if the store has certainly not executed it. Returns undefined if nothing is awaited.
+   * Settles the oldest holds for the ends of requests that a call reports to rules with `pair: oldest`. The work that
+   * is done immediately has the same bound as for tokens. A failed settlement is repeated only if it is certain that
+   * the store has not executed it. Returns undefined if there is nothing to wait for.
    */
   settleOldest({ decisions, policy, caller }: RequestContext): Promise<unknown> | undefined {
     const { domain } = policy;
@@ -151,7 +156,7 @@ export class Holds {
     for (const decision of decisions) {
       if (decision.oldestEnds.length === 0) continue;
       const records: HoldRecord[] = [];
-      // Any caller can send such an end.
+      // Any caller can report such an end, so it is not an own end.
       const common = { domain, cause: 'request', source: NOT_OWN, connection, records } as const;
       decision.ends = records;
       for (const take of decision.oldestEnds) {
@@ -164,7 +169,7 @@ export class Holds {
     return allOf(running);
   }
 
-  /** Returns whether the holds of a request fit into a token that a replica accepts when it comes back. */
+  /** Returns whether the holds of a request fit into a token of the length that replicas accept. */
   fitIntoToken(takes: readonly PlannedTake[]): boolean {
     if (takes.length <= HOLDS_THAT_FIT) return true;
     const placed = takes.flatMap(({ key, rule, holds }) =>
@@ -173,7 +178,10 @@ export class Holds {
     return maxTokenLength(placed) <= MAX_TOKEN_CHARACTERS;
   }
 
-  /** Settles the ends of requests that a call reports, as far as it is planned, if no limits decide the call. */
+  /**
+   * Settles the holds of rules with `pair: oldest` that a call ends, as far as the call is planned, if weir does not
+   * decide the call.
+   */
   settlePlanned(context: RequestContext): void {
     if (!context.policy.hasHolds) return;
     applyReplacesAndQuotas(context);
@@ -181,8 +189,8 @@ export class Holds {
   }
 
   /**
-   * Adds the token of a decided request to its context, and lets its caller release the holds. Ends the holds that the
-   * store has abandoned. `isLocal`: the local buckets decided it.
+   * Adds the token of a decided request to its context, and lets its caller release the holds by a reset. Settles the
+   * holds that the store has abandoned. `isLocal`: the local buckets decided the request.
    */
   notePlaced(context: RequestContext, isLocal: boolean): void {
     let holds: PlacedHold[] = [];
@@ -196,16 +204,16 @@ export class Holds {
     }
     if (holds.length === 0) return;
     if (named.length > 0) context.token = encodeToken(named, this.#options.marks);
-    // A quiet connection keeps its listeners for a long time. The policy and its rows of plans, which reloads replace,
-    // must not stay in memory with them.
+    // A connection with little traffic keeps its listeners for a long time. They must not keep the policy and the rows
+    // of its plans in memory after a reload has replaced them.
     const { policy, caller } = context;
     const placedMicros = this.#options.clock.monotonicMicros();
     caller.resetListener = this.#placed.add(policy.domain, caller.connection, placedMicros, holds);
   }
 
   /**
-   * Ends the holds of a request that got no answer from the store, because the store may have placed them. The caller
-   * gets no token.
+   * Settles the holds of a request that the store did not answer, because the store may have placed them, and the
+   * caller gets no token for them.
    */
   abandon(context: RequestContext, { unsent, abandoned }: StorageError): void {
     if (abandoned === undefined && unsent) return;
@@ -217,8 +225,8 @@ export class Holds {
   }
 
   /**
-   * Ends a hold whose token reaches no caller, as soon as the store answers. Without an answer, the hold of a token
-   * bucket expires, because only the store knows all of its values.
+   * Settles a hold whose token no caller receives, as soon as the store responds. If the store did not answer when the
+   * hold was placed, a hold of a token bucket can only expire, because weir does not know all of its values.
    */
   #endAbandoned(
     { policy, caller }: RequestContext,
@@ -237,7 +245,7 @@ export class Holds {
     void this.#late.add(new HoldEnd(hold, { domain, held, cause, source, connection, used: 0 }));
   }
 
-  /** Waits for releases, and for ends that no request waits for, see {@link LateEnds.drain}. */
+  /** Waits for releases, and for ends that no request waits for; see {@link LateEnds.drain}. */
   async drain(graceMs: number): Promise<number> {
     const { clock } = this.#options;
     const endMicros = clock.monotonicMicros() + graceMs * 1000;
@@ -254,7 +262,7 @@ export class Holds {
     return undefined;
   }
 
-  /** Settles a hold of a token; undefined for a malformed one. Returns its work. */
+  /** Settles a hold of a token, and returns its work. `hold` is undefined if the token is malformed. */
   #settleHold(
     policy: DomainPolicy,
     hold: TokenHold | undefined,
@@ -275,15 +283,16 @@ export class Holds {
     return end.work;
   }
 
-  /** Ends a hold at once, or later if its request has sent enough settlements. */
+  /** Settles a hold immediately, or later if its request has already sent enough settlements. */
   #end(end: HoldEnd, isDeferred: boolean, running: Promise<void>[]): void {
     const sent = isDeferred ? this.#late.defer(end) : this.#late.add(end);
     if (sent !== undefined) running.push(sent);
   }
 
   /**
-   * Counts the result of an end, and records the first one for its request. A hold counts as settled only if the store
-   * says so. If the store has executed an earlier attempt without an answer, it no longer knows the hold.
+   * Counts the results of an end, and records the first result for its request. A hold counts as settled only if the
+   * store confirms it. If the store executed an earlier attempt but its answer was lost, the store no longer knows the
+   * hold.
    */
   #report(end: HoldEnd, result: EndResult): void {
     const { counts, observer } = this.#options;
@@ -292,7 +301,7 @@ export class Holds {
     // The request does not wait for later results.
     end.records = undefined;
     if (result === 'waiting' || result === 'lost') {
-      // An invented token has no hold to lose, and neither may a start without an answer.
+      // If the token is invented, there is no hold to lose. The same may be true if the store did not answer the start.
       const isLoss = end.id === undefined || end.source.isOwn();
       if (result === 'lost' && isLoss) counts.lost(domain, rule);
       else if (result === 'lost' && cause === 'request') counts.unsettled(domain, 'unverified');
@@ -321,9 +330,9 @@ export class Holds {
   }
 
   /**
-   * Gives back the holds of a request whose caller is gone. The current policy has their rules, as for tokens. A hold
-   * that has expired needs no end: a quiet connection remembers its calls for longer than the marks of their tokens are
-   * valid.
+   * Releases the holds of a request whose caller has reset the call. As for tokens, the rules are looked up in the
+   * current policy. Expired holds are skipped, because a connection with little traffic remembers its calls for longer
+   * than the marks of their tokens are valid.
    */
   #release(request: PlacedRequest, isDeferred: boolean): void {
     const { domain, connection, placedMicros } = request;
@@ -350,7 +359,7 @@ export class Holds {
       : this.#orLocally(end, result);
   }
 
-  /** Settles the oldest local hold instead, if the store is unavailable and local buckets replace it. */
+  /** If the store is unavailable and local buckets replace it, settles the oldest local hold instead. */
   #orLocally(end: HoldEnd, result: TakeResult): TakeResult | Promise<TakeResult> {
     if (!(result instanceof StorageError) || !result.unsent) return result;
     if (answerOf(end.held.rule.onStoreFailure) !== 'local') return result;
@@ -365,20 +374,23 @@ export class Holds {
 }
 
 /**
- * Records the result of a token for a hold. The id of a hold of the first edition is part of its token, so only an id
- * that is a digest is recorded.
+ * Records the result of settling a hold of a token. Only ids that are digests are recorded, because the id of a hold of
+ * the first edition is part of its token.
  */
 function record(records: HoldRecord[] | undefined, end: HoldRecord, id?: HoldId): void {
   if (records === undefined || records.length >= MAX_RECORDED_HOLDS) return;
   records.push(id !== undefined && hasBoundId({ id }) ? { ...end, id } : end);
 }
 
-/** Resolves when all promises have resolved. Undefined without promises; most requests have one. */
+/**
+ * Returns a promise that resolves when all of these promises have resolved; undefined if there are none. Most requests
+ * have one.
+ */
 function allOf(running: readonly Promise<void>[]): Promise<unknown> | undefined {
   return running.length > 1 ? Promise.all(running) : running[0];
 }
 
-/** Returns the hold of a take for the token; undefined if the take does not hold. */
+/** Returns the hold of an item, as the token contains it; undefined if the item places no hold. */
 function tokenHold(
   { key, tagLength, hits, holds, rule, outcome: ownOutcome }: PlannedTake,
   isLocal: boolean,

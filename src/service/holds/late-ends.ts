@@ -7,61 +7,61 @@ import { IdleWait } from '../../runtime/idle-wait.js';
 import type { HoldEnd } from './hold-end.js';
 
 /**
- * Maximum memory of the ends that are sent or wait, in bytes, without the calls of those that are sent: of those whose
- * tokens this process or a sibling has made, of those of starts without an answer, and of the others. The last two have
- * the same maximum. Further ones are lost, and their holds expire. See {@link FairCapacity} about the share of one
- * connection.
+ * Maximum memory of the ends that are in flight or wait, in bytes, without the memory of their calls. There are three
+ * kinds of ends: own ends, whose tokens this process or a sibling has created, ends of requests whose start the store
+ * has not answered, and all others. The last two kinds have the same maximum. Further ends are lost, and their holds
+ * expire. {@link FairCapacity} describes the share of one connection.
  *
- * The three share nothing, because each kind can be sent without limit by a caller that cannot send the kind before:
- * tokens need holds that a limit allowed, starts need only a store that hangs, and anyone can invent a token.
+ * The three kinds do not share memory, because each kind is easier to produce than the one before. A token needs a hold
+ * that a limit has allowed, an unanswered start needs only a store that hangs, and anyone can invent a token.
  */
 export const MAX_OWN_BYTES = 16 * 1024 * 1024;
 export const MAX_OTHER_BYTES = 8 * 1024 * 1024;
 /**
- * Maximum memory of the calls of ends that are in flight, in bytes, for each of the three kinds. Further ends wait,
- * because an end that waits needs a tenth of the memory of a call. The servers of a cluster share it fairly.
+ * Maximum memory of the calls for ends in flight, in bytes, for each of the three kinds. Further ends wait, because a
+ * waiting end needs a tenth of the memory of a call. The servers of a cluster share this memory fairly.
  */
 export const MAX_CALL_BYTES = 8 * 1024 * 1024;
 /**
- * Maximum memory of an end that waits, without the name of its bucket: 17,000 to 33,500 ends, with names of about 60
- * bytes, need 270 to 355 bytes each.
+ * Maximum memory of a waiting end, without the name of its bucket. Measured: 17,000 to 33,500 ends with names of about
+ * 60 bytes need 270 to 355 bytes each.
  */
 const END_BYTES = 336;
 /**
- * Memory of the call of an end in flight, without names: its promises, the call and its command. In a cluster, nearly
- * each end is a call of its own.
+ * Memory of the call for an end in flight, without names: its promises, the call and the command. In a cluster, nearly
+ * every end is sent in its own call.
  */
 const CALL_BYTES = 3584;
 /** Copies of the name of a bucket in a call and its command. */
 const NAMES_IN_CALL = 3;
-/** Memory of the rate of a customer, which the end of a window with numbers from a plan refers to. */
+/** Memory of a customer's rate. Ends refer to such a rate if the numbers of their window come from a plan. */
 const PLANNED_BYTES = 224;
-/** Maximum work of the ends of a queue that are sent after a pause. A single end may be more work. */
+/** Maximum work of the ends that a queue sends after one pause. A single end may be more work. */
 const MAX_WORK_AFTER_PAUSE = 256;
-/** Maximum number of ends with more work than is left that others pass in one pause. */
+/** Maximum number of ends with too much work that later ends can overtake after one pause. */
 const MAX_PASSED = 256;
 /**
- * Pauses between deferred ends, and between ends that failed, in milliseconds. Ends that failed have the short pause,
- * too, as long as the store answers those that are sent again.
+ * Pauses between deferred ends, and between failed ends, in milliseconds. While the store answers the ends that are
+ * sent again, failed ends are also sent after the short pause.
  */
 const DEFERRED_PAUSE_MS = 10;
 const FAILED_PAUSES = { initialMs: 100, maxMs: 5000 };
 
 /**
- * Returns whether an end that failed may be sent again. The end of the oldest hold may not if the store possibly
- * executed it, because it would settle another hold.
+ * Returns whether a failed end may be sent again. If it settles the oldest hold of a bucket and the store may have
+ * executed it, sending it again could settle another hold.
  */
 function mayRepeat({ id }: HoldEnd, { unsent }: StorageError): boolean {
   return id !== undefined || unsent;
 }
 
 /**
- * What became of an end: the store's answer, `waiting` if it is sent again later, or why it was given up. `repeated`:
- * another end of the same hold is waiting.
+ * The result of an end: the store's answer, `waiting` if the end will be sent again, or the reason why it was given up.
+ * `repeated`: another end of the same hold is waiting.
  */
 export type EndResult = TakeResult | 'waiting' | 'lost' | 'repeated';
 
-/** Memory of the three kinds of ends, see {@link MAX_OWN_BYTES}. */
+/** Memory of the three kinds of ends; see {@link MAX_OWN_BYTES}. */
 class EndMemory {
   readonly own: FairCapacity;
   readonly #unanswered: FairCapacity;
@@ -74,8 +74,8 @@ class EndMemory {
   }
 
   /**
-   * Returns where an end has its memory. Checks the mark of its token only while the others use half of theirs, because
-   * the hash costs as much as the rest.
+   * Returns the budget that the memory of an end is charged to. Checks the mark of the token only while other ends use
+   * at least half of their memory, because computing the hash costs as much as everything else.
    */
   of({ cause, source }: HoldEnd): FairCapacity {
     if (cause === 'unanswered') return this.#unanswered;
@@ -83,7 +83,7 @@ class EndMemory {
   }
 }
 
-/** Ends that wait, in the order in which they are sent. */
+/** Waiting ends, in the order in which they are sent. */
 class LateQueue {
   readonly #own = new Set<HoldEnd>();
   readonly #unanswered = new Set<HoldEnd>();
@@ -108,7 +108,7 @@ class LateQueue {
     return cause === 'unanswered' ? this.#unanswered : this.#others;
   }
 
-  /** Yields the ends whose tokens are not forged, those of starts without an answer, and then the others. */
+  /** Yields the own ends first, then those of unanswered starts, and then the others. */
   *[Symbol.iterator](): Generator<HoldEnd, void> {
     yield* this.#own;
     yield* this.#unanswered;
@@ -117,11 +117,12 @@ class LateQueue {
 }
 
 /**
- * Ends of holds. Each is sent at once, and repeated until the store answers or the hold expires. Repeating one that
- * names its hold is harmless, because a hold ends only once. A server that hangs delays no ends for other servers.
+ * Sends the ends of holds to the store. Sends each end immediately, and repeats it until the store answers or the hold
+ * expires. Repeating an end that identifies its hold is harmless, because a store settles a hold only once. A server
+ * that hangs does not delay ends for other servers.
  *
- * Anyone can invent tokens. Ends whose tokens this process or a sibling has made therefore go before all others, and
- * have memory of their own.
+ * Anyone can invent tokens. Therefore, ends whose tokens this process or a sibling has created are sent before all
+ * others, and have separate memory.
  */
 export class LateEnds {
   readonly #clock: Clock;
@@ -134,15 +135,19 @@ export class LateEnds {
   readonly #idle = new IdleWait(() => this.#count === 0);
   readonly #ends = new EndMemory(MAX_OWN_BYTES, MAX_OTHER_BYTES);
   readonly #calls = new EndMemory(MAX_CALL_BYTES, MAX_CALL_BYTES);
-  /** Own ends that wait or have their memory in that of own ends, so that repeated tokens need none. */
+  /**
+   * Own ends that wait, or whose memory is charged to own ends. If a token is repeated, its end is found here and needs
+   * no memory.
+   */
   readonly #listed = new Map<HoldId, HoldEnd>();
   #sent = 0;
-  /** Whether the store answered the latest end that was sent again, and has failed none since. */
+  /** Whether the store has answered the latest end that was sent again, and no end has failed since then. */
   #isRecovering = false;
 
   /**
-   * `send` sends an end to its store. `report` receives the results of each end: at most once `waiting`, and then the
-   * last one. `serverOf` returns what identifies the server of an end, so that servers share the memory of calls.
+   * `send` sends an end to its store. `report` receives the results of each end: `waiting` at most once, and then the
+   * final result. `serverOf` returns a value that identifies the server of an end, so that servers share the memory of
+   * calls.
    */
   constructor(
     clock: Clock,
@@ -157,22 +162,24 @@ export class LateEnds {
   }
 
   /**
-   * Sends an end, and repeats it if it fails. Returns a promise that resolves after the first attempt; undefined if
-   * nothing is awaited, also because too many ends are in flight.
+   * Sends an end, and repeats it if it fails. Returns a promise that resolves after the first attempt. Returns
+   * undefined if there is nothing to wait for, which is also the case if too many ends are in flight.
    */
   add(end: HoldEnd): Promise<void> | undefined {
     return this.#admit(end) ? this.#try(end) : undefined;
   }
 
-  /** Like {@link add}, but sends the end after those that were deferred before, so slowly that they delay no caller. */
+  /**
+   * Like {@link add}, but sends the end after all previously deferred ends, slowly enough that they delay no caller.
+   */
   defer(end: HoldEnd): undefined {
     if (this.#admit(end)) this.#wait(this.#deferred, end);
     return undefined;
   }
 
   /**
-   * Waits until no ends are left, for at most `graceMs`. Further ones are lost. Returns the number of lost ends. Call
-   * it once, when no more ends follow.
+   * Waits until no ends are left, for at most `graceMs`. Ends that are left after that time are lost. Returns the
+   * number of lost ends. Call it once, after the last end has been added.
    */
   async drain(graceMs: number): Promise<number> {
     this.#endLongPause();
@@ -184,7 +191,7 @@ export class LateEnds {
     return lost;
   }
 
-  /** Number of ends that are sent or wait. */
+  /** Number of ends that are in flight or wait. */
   get #count(): number {
     return this.#sent + this.#failed.size + this.#deferred.size;
   }
@@ -202,13 +209,13 @@ export class LateEnds {
       return false;
     }
     end.room = room;
-    // Other ends do not keep their connections, which may close, in memory.
+    // Connections may close, so an end keeps its connection in memory only if it counts towards the connection's share.
     if (!room.acquire(bytes, end.connection)) end.connection = undefined;
     end.addedMicros = this.#clock.monotonicMicros();
     return true;
   }
 
-  /** Lists an own end. Returns false if the list has another end of the same hold. */
+  /** Lists an own end. Returns false if another end of the same hold is already listed. */
   #list(end: HoldEnd): boolean {
     const listed = end.id === undefined ? end : this.#listed.get(end.id);
     if (listed !== undefined) return listed === end;
@@ -217,7 +224,7 @@ export class LateEnds {
     return true;
   }
 
-  /** Sends an end, or lets it wait. Returns undefined if it waits, or if the store answers at once. */
+  /** Sends an end, or lets it wait. Returns undefined if the end waits, or if the store answers immediately. */
   #try(end: HoldEnd): Promise<void> | undefined {
     const calls = this.#calls.of(end);
     const bytes = callBytesOf(end);
@@ -254,7 +261,7 @@ export class LateEnds {
     this.#idle.check();
   }
 
-  /** Reports the last result of an end, and releases its memory. */
+  /** Reports the final result of an end, and releases its memory. */
   #finish(end: HoldEnd, result: EndResult): void {
     const bytes = bytesOf(end);
     end.room?.release(bytes, end.connection === undefined ? undefined : [[end.connection, bytes]]);
@@ -287,7 +294,9 @@ export class LateEnds {
     }, queue.pauseMs).unref();
   }
 
-  /** Shortens the pause of the ends that failed, after an end that did not. A short pause is not begun again. */
+  /**
+   * Shortens the pause of failed ends after another end has succeeded. Does not restart a pause that is already short.
+   */
   #endLongPause(): void {
     const queue = this.#failed;
     this.#pauses.reset();
@@ -297,7 +306,7 @@ export class LateEnds {
     this.#sendAfterPause(queue);
   }
 
-  /** Sends the next ends. Those with little work pass those with more work than is left. */
+  /** Sends the next ends. If an end is too much work for this turn, ends with less work can overtake it. */
   #sendFrom(queue: LateQueue): void {
     const nowMicros = this.#clock.monotonicMicros();
     const next: HoldEnd[] = [];
@@ -324,23 +333,26 @@ export class LateEnds {
   }
 }
 
-/** Returns the memory of an end that waits. */
+/** Returns the memory of a waiting end. */
 function bytesOf({ key, held: { rule, rate } }: HoldEnd): number {
   const isPlanned = rule.plan !== undefined && rate.kind !== 'concurrency';
   return END_BYTES + bytesOfName(key) + (isPlanned ? PLANNED_BYTES : 0);
 }
 
-/** Returns the memory of the call of an end in flight. */
+/** Returns the memory of the call for an end in flight. */
 function callBytesOf({ key }: HoldEnd): number {
   return CALL_BYTES + NAMES_IN_CALL * bytesOfName(key);
 }
 
-/** Returns the memory of a name. A character that is not ASCII may double it. */
+/** Returns the memory of a name. A single character that is not ASCII may double the memory of a string. */
 export function bytesOfName(name: string): number {
   return Buffer.byteLength(name) === name.length ? name.length : 2 * name.length;
 }
 
-/** Returns the maximum lifetime of the hold of an end, in milliseconds. Nobody can invent a longer one. */
+/**
+ * Returns the maximum lifetime of the hold of an end, in milliseconds. The lifetime in an invented token cannot exceed
+ * the one in the policy.
+ */
 function lifetimeOf({ id, lifetimeMillis, held, source }: HoldEnd): number {
   const usual = held.rule.hold?.expiresAfterMillis ?? 0;
   if (id === undefined) return usual;

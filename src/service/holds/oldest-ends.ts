@@ -2,14 +2,14 @@ import type { HoldOrder } from '../../limiter/holds/hold.js';
 import type { Rule } from '../../policy/rule.js';
 import type { HoldRecord } from '../record/decision-record.js';
 
-/** A take of a rule, as it is planned. */
+/** A planned item of a rule. */
 interface PlannedCall {
   readonly rule: Rule | undefined;
   readonly holds?: HoldOrder | undefined;
   readonly refund: boolean;
 }
 
-/** The takes of a descriptor. */
+/** The planned items of a descriptor. */
 interface Takes<T> {
   takes: readonly T[];
   oldestEnds: readonly T[];
@@ -17,7 +17,8 @@ interface Takes<T> {
 }
 
 /**
- * Moves the takes that end requests of rules with `pair: oldest` to `oldestEnds`. Only the ends count among `others`.
+ * Moves the items that report the end of a request to a rule with `pair: oldest` to `oldestEnds`. Ignores all other
+ * items in `others`.
  */
 export function separateEnds<T extends PlannedCall, D extends Takes<T>>(
   decision: D,
@@ -31,7 +32,10 @@ export function separateEnds<T extends PlannedCall, D extends Takes<T>>(
   return decision;
 }
 
-/** A take of such a rule is a start with a hold, a refund, or an end with its use as the hits. */
+/**
+ * For such a rule, an item is the start of a request with a hold, a refund, or the end of a request with the use as its
+ * hits.
+ */
 function isEnd({ rule, holds, refund }: PlannedCall): boolean {
   return rule?.hold?.pair === 'oldest' && holds === undefined && !refund;
 }

@@ -4,10 +4,10 @@ import type { TokenHold } from './hold-token.js';
 import { bytesOfName } from './late-ends.js';
 
 /**
- * Maximum memory of the holds of answered requests that a reset would release, in bytes: 20,000 to 30,000 holds.
+ * Maximum memory of the holds that weir remembers so that a reset can release them, in bytes: 20,000 to 30,000 holds.
  */
 export const MAX_PLACED_BYTES = 8 * 1024 * 1024;
-/** Memory of a request, and of a hold without the name of its bucket. */
+/** Memory of a request, and memory of a hold without the name of its bucket. */
 const REQUEST_BYTES = 160;
 const HOLD_BYTES = 288;
 
@@ -20,7 +20,7 @@ export class PlacedRequest implements ResetListener, Linked<PlacedRequest> {
   /** Monotonic time of the answer. */
   readonly placedMicros: number;
   readonly bytes: number;
-  /** Empty after the request is forgotten. */
+  /** Empty once the request has been forgotten. */
   holds: readonly TokenHold[];
   list: LinkedList<PlacedRequest> | undefined = undefined;
   before: PlacedRequest | undefined = undefined;
@@ -52,9 +52,9 @@ export class PlacedRequest implements ResetListener, Linked<PlacedRequest> {
 }
 
 /**
- * The latest requests with holds, of all connections together. The oldest are forgotten first, as well as those that
- * their connections no longer remember. Callers choose the number of their connections, and of the holds of a request,
- * so bounds for each connection would not limit the memory.
+ * The latest requests with holds, over all connections. The oldest requests are forgotten first. A request is also
+ * forgotten when its connection no longer remembers it. Callers choose how many connections they open and how many
+ * holds a request has, so a bound for each connection would not limit the memory.
  */
 export class PlacedHolds {
   /** Releases the holds of a request. */
@@ -66,7 +66,7 @@ export class PlacedHolds {
     this.onReset = onReset;
   }
 
-  /** Adds the holds of a request that is answered at `placedMicros`. */
+  /** Adds the holds of a request that was answered at `placedMicros`. */
   add(domain: string, connection: unknown, placedMicros: number, holds: readonly TokenHold[]): PlacedRequest {
     const request = new PlacedRequest(this, domain, connection, placedMicros, holds);
     this.#requests.add(request);
