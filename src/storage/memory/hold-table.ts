@@ -21,46 +21,46 @@ import type { Slot } from './record-arena.js';
 const HOLD_BYTES = 72;
 /** Bytes of a set, in addition to its key. */
 const SET_BYTES = 288;
-/** Maximum number of expired holds that one turn removes, which takes about 1 ms. */
+/** Maximum number of expired holds that are removed in one turn of the event loop. Removing them takes about 1 ms. */
 const MAX_EXPIRED_PER_TURN = 1000;
 
-/** A bucket that gets the hits of its expired holds back, with the rate of the latest hold. */
+/** A bucket to which the hits of expired holds are returned, and the rate of its latest hold. */
 export type FreedBucket = Pick<TakeItem, 'key' | 'rate'>;
 
-/** A hold that has expired, and the bucket that gets its hits back. */
+/** An expired hold, and the bucket to which its hits are returned. */
 interface ExpiredHold {
   readonly bucket: FreedBucket;
   readonly hold: OldestHold;
   readonly endMicros: number;
 }
 
-/** Gives the hits of a hold back to its bucket. The hold ended `sinceMicros` ago. */
+/** Returns the hits of a hold to its bucket. The hold expired `sinceMicros` ago. */
 type OnExpired = (bucket: FreedBucket, hold: OldestHold, sinceMicros: number) => void;
 
 /** The holds of one bucket. */
 interface HoldSet {
   readonly key: string;
-  /** Index in the list of sets, which the holds of the set contain. */
+  /** Index in the list of sets. The records of the holds contain this number. */
   readonly number: number;
   count: number;
   /** Undefined if expired holds keep their hits. */
   bucket: FreedBucket | undefined;
-  /** One queue for each lifetime. There are several only after the policy has changed the lifetime. */
+  /** One queue for each lifetime. A set has several queues only after a policy has changed the lifetime. */
   readonly queues: HoldQueue[];
 }
 
-/** A hold of a bucket, and when it was taken. */
+/** A hold in a bucket, and the time at which it was placed. */
 export interface OldestHold extends HeldHits {
-  /** When it was taken, on the clock of its rate. */
+  /** Time at which the hold was placed, on the clock of its rate. */
   readonly takenMicros: number;
 }
 
 /**
- * The holds of this process, by id. Records are bytes in chunks, so that the garbage collector does not visit each
- * hold. Times are in microseconds of the monotonic clock.
+ * The holds of this process, by id. The records are stored as bytes in chunks, so that the garbage collector does not
+ * have to visit each hold. Times are in microseconds of the monotonic clock.
  *
- * If more than half of the memory is used, a bucket may have at most as many holds as still fit. Many holds of one
- * bucket can therefore not use up the memory for others.
+ * If more than half of the memory is in use, a bucket may have at most as many holds as still fit into the free memory.
+ * For this reason, the holds of one bucket cannot use up the memory for all others.
  */
 export class HoldTable {
   readonly #maxBytes: number;
@@ -73,10 +73,12 @@ export class HoldTable {
   readonly #setsByNumber: (HoldSet | undefined)[] = [];
   readonly #freeNumbers: number[] = [];
   readonly #id = new HoldId();
-  /** The key and the result of the latest lookup. A start looks up its set several times. */
+  /**
+   * The key and the result of the latest lookup, because a request that places a hold looks up its set several times.
+   */
   #lastKey = '';
   #lastSet: HoldSet | undefined;
-  /** The latest settlement whose hold was found, and the slot of the hold. Undefined after a record has moved. */
+  /** The latest settlement whose hold was found, and the slot of this hold. Undefined after a record has moved. */
   #found: Settlement | undefined;
   #foundSlot: Slot = -1;
   #setBytes = 0;
@@ -98,8 +100,8 @@ export class HoldTable {
   }
 
   /**
-   * Removes holds that have expired: at most {@link MAX_EXPIRED_PER_TURN} in each turn of the event loop. `isLate`:
-   * other takes may have been decided since they expired.
+   * Removes expired holds, at most {@link MAX_EXPIRED_PER_TURN} in each turn of the event loop. `isLate`: other
+   * requests may have been decided since the holds expired.
    */
   expire(nowMicros: number, isLate = false): void {
     if (this.#isExpiring || this.#heap.size === 0 || this.#heap.topKey() > nowMicros) return;
@@ -115,7 +117,7 @@ export class HoldTable {
     }
     const isPart = removed === MAX_EXPIRED_PER_TURN;
     for (const { bucket, hold, endMicros } of freed) {
-      // If others are left, takes may be decided before they are removed. Then each hold ends now.
+      // If expired holds are left, requests may be decided before all of them are removed. Each hold then ends now.
       this.#onExpired(bucket, hold, isLate || isPart ? 0 : nowMicros - endMicros);
     }
     if (!isPart) return;
@@ -126,7 +128,10 @@ export class HoldTable {
     });
   }
 
-  /** Number of slots that are held in a bucket, including expired holds that {@link expire} has not removed yet. */
+  /**
+   * Returns the number of occupied slots in a bucket, including those of expired holds that {@link expire} has not
+   * removed yet.
+   */
   countOf(key: string): number {
     return this.#find(key)?.count ?? 0;
   }
@@ -136,7 +141,7 @@ export class HoldTable {
     return HOLD_BYTES * slots + (this.#find(key) === undefined ? setBytes(key) : 0);
   }
 
-  /** Whether `slots` more holds of a bucket fit in addition to `reserved` bytes. */
+  /** Returns whether there is room for `slots` more holds of a bucket in addition to `reserved` bytes. */
   hasRoomFor(key: string, slots: number, reserved = 0): boolean {
     const set = this.#find(key);
     const used = this.bytes + reserved;
@@ -146,8 +151,8 @@ export class HoldTable {
   }
 
   /**
-   * Adds a hold to a bucket. `takenMicros` is the time of the take on the clock of the rate. With several `slots`, each
-   * of them is stored separately.
+   * Adds a hold to a bucket. `takenMicros` is the time at which the hold is placed, on the clock of the rate. If the
+   * hold has several `slots`, each of them is stored separately.
    */
   add(
     key: string,
@@ -171,14 +176,14 @@ export class HoldTable {
     }
   }
 
-  /** Gives the hits of the holds of a set back to a bucket when they expire. */
+  /** Makes the table return the hits of a set's holds to a bucket when they expire. */
   refundTo(key: string, bucket: FreedBucket): void {
     const set = this.#find(key);
     if (set !== undefined && set.bucket?.rate !== bucket.rate)
       set.bucket = { key: bucket.key, rate: bucket.rate };
   }
 
-  /** Returns when a hold was taken; -1 if there is no hold with all values of `settles`. */
+  /** Returns the time at which a hold was placed; -1 if no hold has all values of `settles`. */
   takenMicrosOf(key: string, settles: Settlement, nowMicros = this.#monotonicMicros()): number {
     const slot = this.#index.find(this.#id.load(settles.id, 0));
     if (slot < 0 || this.#heap.keyOf(slot) <= nowMicros) return -1;
@@ -189,7 +194,10 @@ export class HoldTable {
     return this.#takenMicrosAt(slot);
   }
 
-  /** Returns when the oldest hold of a bucket was taken, and its hits. Undefined if the bucket has no holds. */
+  /**
+   * Returns the hits of the oldest hold in a bucket, and the time at which it was placed. Undefined if the bucket has
+   * no holds.
+   */
   oldestOf(key: string, nowMicros = this.#monotonicMicros()): OldestHold | undefined {
     const slot = this.#oldestSlot(key, nowMicros);
     return slot < 0 ? undefined : this.#holdAt(slot);
@@ -212,8 +220,8 @@ export class HoldTable {
   }
 
   /**
-   * Lists up to `most` holds of a bucket that expire first. The number of other holds includes those that have expired,
-   * and that {@link expire} has not removed yet.
+   * Lists the holds of a bucket that expire first, up to `most` of them. `more` also counts expired holds that {@link
+   * expire} has not removed yet.
    */
   list({ key, rate }: Pick<HeldBucket, 'key' | 'rate'>, most: number): ListedHolds {
     const nowMicros = this.#monotonicMicros();
@@ -227,7 +235,7 @@ export class HoldTable {
     return { holds, more: (set?.count ?? 0) - storedCount(holds, rate) };
   }
 
-  /** Lists the first holds of a queue, with a bound on the number of slots. */
+  /** Lists the first holds of a queue. The number of slots that it visits is bounded. */
   #listQueue(
     { first, lifetimeMillis }: HoldQueue,
     freesUnknown: boolean,
@@ -306,8 +314,8 @@ export class HoldTable {
   }
 
   /**
-   * Returns the hold of a bucket that expires first, or -1. Holds that have expired, and that {@link expire} has not
-   * removed yet, leave their queue, so that each of them is passed only once.
+   * Returns the slot of the hold in a bucket that expires first, or -1. Removes expired holds that {@link expire} has
+   * not removed yet from their queue, so that each of them is skipped only once.
    */
   #oldestSlot(key: string, nowMicros: number): Slot {
     const queues = this.#find(key)?.queues ?? [];
@@ -372,7 +380,7 @@ class HoldQueue {
     this.last = slot;
   }
 
-  /** Removes a hold, unless it was removed before. */
+  /** Removes a hold if it is in the queue. */
   remove(slot: Slot): void {
     if (!this.#has(slot)) return;
     const before = this.#records.beforeOf(slot);

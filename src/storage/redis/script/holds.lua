@@ -1,20 +1,21 @@
--- Encodes and decodes holds, and lists them. It precedes take.lua in the script for takes; a script that calls listHolds() ends it otherwise.
+-- Encodes, decodes and lists holds. In the script for takes, take.lua follows. In the script for lists, a call of listHolds() follows.
 
--- Holds are members of a sorted set. The score is the time at which the hold expires, in microseconds. The member is its id: 14 characters,
--- as the caller sends them (encodeId in take-script.ts). In a further slot of the same hold, a number replaces the last two characters, so
--- that the allocator of Redis needs no larger block. For a reservation, its hits, its lifetime in milliseconds, and the time at which the
--- bucket would have been full without it follow the id. In a token bucket, the time in which its hits refill follows, at the rate of the
--- take; holds of earlier versions of weir do not have it. A token with other values is then not a member.
+-- Holds are members of a sorted set. The score is the time at which the hold expires, in microseconds. The member begins with the id of the
+-- hold: 14 characters, as the caller sends them (encodeId in take-script.ts). If a hold has several slots, each further slot is another
+-- member, in which a number replaces the last two characters of the id, so that the allocator of Redis needs no larger block. In a
+-- reservation, the id is followed by the hits, the lifetime in milliseconds, and the time at which the bucket would have been full without
+-- the hold. In a token bucket, the member ends with the time in which the hits refill at the rate of the take; holds of earlier versions of
+-- weir do not have this time. For this reason, a token with other values does not match any member.
 
 local call, byte, format, sub = redis.call, string.byte, string.format, string.sub
 local pack, unpackFrom = struct.pack, struct.unpack
--- Length of an id, and of the part that all slots of a hold share.
+-- Length of an id, and length of its part that all slots of a hold share.
 local ID, SHARED = 14, 12
--- Added to the number of a further slot, which is at least 1. Characters of ids have only 7 bits.
+-- This is added to the number of a further slot, which is at least 1, to distinguish it from an id, whose characters have only 7 bits.
 local FURTHER = 32768
 
--- Returns the member of a hold of `held` hits in a bucket with this `unit`; with `slot` above 0, that of a further slot. The id starts at
--- `at` in `text`. `cost` is 0 without a known cost.
+-- Returns the member for a hold of `held` hits in a bucket with this `unit`. If `slot` is above 0, returns the member for this further
+-- slot. The id starts at `at` in `text`. `cost` is 0 if the cost is unknown.
 local function memberOf(text, at, slot, unit, held, lifetime, full, cost)
   if slot > 0 then return sub(text, at, at + SHARED - 1) .. pack('>I2', FURTHER + slot) end
   local id = sub(text, at, at + ID - 1)
@@ -22,7 +23,7 @@ local function memberOf(text, at, slot, unit, held, lifetime, full, cost)
   return id .. pack('>I4I4I7', held, lifetime, full) .. (cost > 0 and pack('>I7', cost) or '')
 end
 
--- Returns the hits, the lifetime, the full time and the cost of a reservation; nothing for a slot.
+-- Returns the hits, the lifetime, the full time and the cost of a reservation. Returns nothing for a slot.
 local function reservationOf(member)
   if #member ~= ID + 15 and #member ~= ID + 22 then return end
   local held, lifetime, full = unpackFrom('>I4I4I7', member, ID + 1)
@@ -44,7 +45,7 @@ local function digitsOf(id)
   return digits .. format('%03x', a * 32 + b)
 end
 
--- Lists the holds of a set that expire first, or looks for one hold. Only reads.
+-- Lists the holds of a set that expire first, or looks for one hold. Does not change anything.
 --
 -- arguments 1 '' to use the clock of this Redis, or a time in microseconds, as in take.lua
 --           2 maximum number of holds, at least 1
@@ -72,7 +73,7 @@ local function listHolds(set, arguments)
   for i = 1, #found, 2 do
     local member = found[i]
     if last and sub(last.id, 1, SHARED) == sub(member, 1, SHARED) then
-      -- The slots of a hold are next to each other, because they have the same score and the same first bytes.
+      -- All slots of a hold are next to each other in the set, because they have the same score and begin with the same bytes.
       last.held = last.held + 1
     elseif #holds == most then
       break
@@ -82,7 +83,7 @@ local function listHolds(set, arguments)
       holds[#holds + 1] = last
     end
   end
-  -- Further slots of the hold of the last member may be missing.
+  -- If the last member is a slot, the list may lack further slots of its hold.
   if #found == 2 * limit and sub(last.id, 1, SHARED) == sub(found[#found - 1], 1, SHARED) then holds[#holds] = nil end
   local lines = { call('ZCOUNT', set, from, '+inf') }
   for i = 1, #holds do

@@ -1,11 +1,11 @@
 -- Decides a batch of requests on token buckets and windows. holds.lua precedes it in the script. Its sections are arguments and
 -- reply, holds, the fast path, the states of buckets, runs, and groups.
 --
--- A script reads the clock and the buckets, decides, and writes in one atomic step. Without it, two servers that share this Redis could
--- both take the last token, and a denied request could keep some of its takes.
+-- The script reads the clock and the buckets, decides, and writes in one atomic step. Without a script, two servers that share this Redis
+-- could both take the last token, and some buckets could keep the hits of a denied request.
 --
--- src/limiter/decide.ts implements the same arithmetic and explains it. The caller computes all costs exactly, even above 2^53. This
--- script only adds, carries, compares and stores. All its numbers are integers below 2^53.
+-- src/limiter/decide.ts implements and explains the same arithmetic. The caller computes all costs exactly, even above 2^53. This script
+-- only adds, carries, compares and stores. All its numbers are integers below 2^53.
 --
 -- KEYS    the buckets of the batch, each once
 -- ARGV    1  the number of the call, which the reply repeats, so that the caller notices the reply to another call
@@ -24,14 +24,14 @@
 --         then the asks. An ask is the rate, the hits and the kind of take of an item: 7 numbers, and more depending on `what`.
 --              what        0 take, 1 peek (hits 0), 2 refund, 3 charge, 4 refund that undoes a take, 5 settlement of the oldest hold; runs
 --                          contain only 0 and 1. Plus 10 if a debt follows, plus 20 if a calendar follows, plus 40 if a hold follows,
---                          plus 80 if a settlement follows. Plus 160 if expired holds of the set are first given back (freeExpired); a
---                          peek then also names the set and a hold.
+--                          plus 80 if a settlement follows. Plus 160 if the hits of expired holds of the set are returned first
+--                          (freeExpired); the step of a peek then also contains the set and a hold.
 --              enforcement 0 enforce, 1 observe, 2 quota, 3 spill (TakeItem in TypeScript); ignored in runs
 --              unit        token bucket: q of its rate. Window: minus its length in microseconds (with a calendar, its nominal length).
---                          Limit on concurrent requests: 0.
+--                          Concurrency limit: 0.
 --              fill        whole microseconds in which an empty bucket fills; limit of a window; maximum number of concurrent requests
 --              fillCarry   its carry in 1/q microseconds. Window: 1 if it never counts the hits of denied requests, else 0.
---              cost        whole microseconds that the hits cost, for a peek and `what` 5 those of 1 token; hits on a window
+--              cost        whole microseconds that the hits cost (for a peek and `what` 5, that 1 token costs); for a window, the hits
 --              costCarry   its carry; 0
 --            debt, if the rate has one (never in a run on a window):
 --              whole       whole microseconds in which a bucket fills from its maximum debt; maximum count of a window
@@ -40,8 +40,8 @@
 --            settlement:
 --              lifetime    lifetime of the hold, in milliseconds
 --              hits        its hits
---              useLasts    time in which the use refills, in whole microseconds; 0 for a window. Limit on concurrent requests: 1 if the
---                          number of slots must be compared, because the id does not depend on it; else 0.
+--              useLasts    time in which the use refills, in whole microseconds; 0 for a window. Concurrency limit: 1 if the number of
+--                          slots must be compared, because the id does not depend on it; else 0.
 --              heldCost    time in which the hits refilled at the rate of the take, in whole microseconds; 0 if unknown, and for a window
 --            freed, for `what` above 160: whole microseconds and carry that 1 hit costs (0 and 0 for a window), and the maximum number of
 --                        hits that change the bucket
@@ -53,19 +53,20 @@
 --         windows of a calendar. Nothing is then decided, and the caller repeats the call with the windows of that time. Otherwise, for
 --         each step:
 --         a run of one request: the state found, or -1 - state if the request was limited
---         a longer run: the number of requests that were not limited, which are the first ones, and the state that the first one found
+--         a longer run: the number of requests that were not limited, which are the first ones of the run, and the state that the first
+--         request found
 --         a group: for each item the state that the first request found, as three numbers: unit (0 if nothing is stored), time at which the
---         bucket is full, and carry; or unit, start and count. For a limit on concurrent requests, one number: the slots in use, or 0 for a
---         settlement. Then for each request, and for each of its settlements: the time at which the hold was taken (0 for a limit on
---         concurrent requests), or -1 if there is no such hold. For `what` 5, three numbers follow: the hits of the hold, the time at
+--         bucket is full, and carry; or unit, start and count. For a concurrency limit, one number: the slots in use, or 0 for a
+--         settlement. Then for each request, and for each of its settlements: the time at which the hold was placed (0 for a concurrency
+--         limit), or -1 if there is no such hold. For `what` 5, three numbers follow: the hits of the hold, the time at
 --         which the bucket would have been full without it, and its `heldCost`.
 --         The state that a run finds is the microseconds until a token bucket is full, then its carry if q > 1; or the count of a window.
 --
 -- Value   t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
 --         d1:<start of the next window>:<hits owed>:<its length>   A window in debt. In this script, a window that has not begun, with a
 --         negative count.
---         l1:<time>:<carry>:<q>, then one or more :<time>:<depth>   Only read, because the first edition writes it: a token bucket that
---         is full at the latest of these times. After the depth 2^53-1, <time> does not count.
+--         l1:<time>:<carry>:<q>, then one or more :<time>:<depth>   Only the first edition writes this form: a token bucket that is full
+--         at the latest of these times. If the depth is 2^53-1, <time> does not count.
 --         Any other value counts as absent, so that two versions can share one Redis.
 --         A key expires at most half a second after its bucket is full or its window ends, and never earlier. If a test sets the time,
 --         a key expires later: by a thousandth of its lifetime, and by 1 minute.
@@ -75,17 +76,17 @@ local floor, min, max = math.floor, math.min, math.max
 local tonumber, unpack, KEYS, ARGV = tonumber, unpack, KEYS, ARGV
 
 local MAX_COUNT = 9007199254740991
--- Maximum backward step of a clock that is waited out.
+-- If the clock is set back by at most this many microseconds, the script uses the latest earlier time until the clock has reached it again.
 local MAX_STEP = 1000000
--- Keys expire at multiples of this many microseconds. A bucket in use then keeps its expiry time in most writes, which makes a write a
+-- Keys expire at multiples of this many microseconds. Most writes to a bucket then do not change its expiry time, which makes them a
 -- quarter cheaper.
 local EXPIRY_STEP = 500000
--- '%d' takes half the time of '%.0f', but represents 2^53 only if C's long has 64 bits.
+-- '%d' needs half the time of '%.0f', but can represent 2^53 only if C's long has 64 bits.
 local D = format('%d', MAX_COUNT) == '9007199254740991' and '%d' or '%.0f'
 local STATE, WHOLE_TOKENS = '1:' .. D .. ':' .. D .. ':' .. D, 't1:' .. D .. ':0:1'
 
 local given = ARGV[2] ~= ''
--- How much longer keys must live if a test sets the time, in milliseconds, because its clock may not advance for a while.
+-- Additional lifetime of keys if a test sets the time, in milliseconds, because the clock of the test may stand still for a while.
 local MARGIN = 60000
 local raw
 if given then
@@ -99,7 +100,7 @@ end
 local now = raw
 local seen = tonumber(ARGV[3])
 if raw < seen and seen - raw <= MAX_STEP then now = seen end
--- Whether the clock was set back and has not reached its earlier time again. Stored times may be from before that.
+-- Whether the clock was set back and has not yet reached its earlier time again. Stored times may then be later than the clock.
 local isSetBack = tonumber(ARGV[4]) - raw > MAX_STEP
 local countDenied = ARGV[5] == '1'
 local steps = ARGV[6]
@@ -119,10 +120,10 @@ local function encodedReply()
   return text
 end
 
--- PXAT is exact, whereas PX counts from Redis's cached time. The time of a test is not Redis's time, so keys then outlive their
+-- PXAT is exact, whereas PX counts from Redis's cached time. If a test sets the time, it differs from Redis's time, so keys outlive their
 -- buckets by a margin, and by a thousandth because clocks drift.
 local stepFrom, stepTo, expiry = 0, 0, nil
--- `stored` is the end of the stored bucket or window, if there is one.
+-- `stored` is the time at which the stored bucket is full or the stored window ends, if there is one.
 local function store(k, value, ends, stored)
   if ends < stepFrom or ends >= stepTo then
     stepFrom = ends - ends % EXPIRY_STEP
@@ -136,8 +137,8 @@ local function store(k, value, ends, stored)
   end
 end
 
--- The fast path for the most frequent steps: `count` equal takes from a token bucket that no other step uses, without tables. Returns
--- the state found, as in the reply, its carry, and the number of allowed takes; nothing if the general code must decide.
+-- The fast path for the most frequent steps: `count` equal takes from a token bucket that no other step uses. It creates no tables. Returns
+-- the state found, as in the reply, its carry, and the number of allowed takes. Returns nothing if the general code must decide.
 local function takeAlone(k, value, count, q, fill, fillCarry, cost, costCarry)
   local w, c, ends = now, 0, nil
   if value then
@@ -197,19 +198,20 @@ local ZEROS = 48 * (64 * 64 + 64 + 1)
 
 -- Section: holds.
 
--- Maximum number of expired holds that a take removes from a set, or gives back. A set of 100,000 would take 40 ms.
+-- Maximum number of expired holds that a take removes from a set, or whose hits it returns. For 100,000 holds, this would take 40 ms.
 local MAX_REMOVED = 200
--- For each set whose expired holds this call has given back: whether others may be left. Such holds are not removed otherwise.
+-- For each set for whose expired holds this call has returned the hits: whether expired holds may be left. Expired holds of such a set are
+-- not removed in any other way.
 local isPart = {}
--- Number of holds that this call has given back.
+-- Number of holds whose hits this call has returned.
 local freedCount = 0
--- Number of slots in each concurrency limit that was counted. The calls of this script keep it up to date.
+-- Number of occupied slots in each concurrency limit that was counted. The functions of this script keep it up to date.
 local slots = {}
 
 local nowText = format(D, now)
 local liveFrom = '(' .. nowText
 
--- Returns the number of slots that are held in a concurrency limit.
+-- Returns the number of occupied slots in a concurrency limit.
 local function countSlots(h)
   local count = slots[h]
   if not count then
@@ -219,24 +221,25 @@ local function countSlots(h)
   return count
 end
 
--- First member of each set. Its score is minus a time until which the key certainly exists, in microseconds. It also keeps a set without
--- holds, because its next start then needs no new key.
+-- First member of each set. Its score is the negative of a time until which the key certainly exists, in microseconds. This member also
+-- keeps the key when the set has no holds, so that the next request does not have to create the key again.
 local UNTIL = 'until'
 
--- Removes some of the holds of a set that have expired.
+-- Removes some of the expired holds of a set.
 local function removeExpired(h)
   local dead = call('ZCOUNT', KEYS[h], '0', nowText)
   if dead > 0 then call('ZREMRANGEBYRANK', KEYS[h], 1, min(dead, MAX_REMOVED)) end
 end
 
--- Holds that this call has added and not stored yet. For each set: a list of scores and members, the time at which the last of them
+-- Holds that this call has added but not yet stored. For each set: a list of scores and members, the time at which the last of these holds
 -- expires, and whether the set had no other holds.
 local added, lastEnds, isNew = {}, {}, {}
 local score, scoreEnds
--- The score of UNTIL for holds that expire between two times, and how long a key then exists, in milliseconds.
+-- The score of UNTIL for holds that expire between two times, and the remaining lifetime of the key in this case, in milliseconds.
 local untilFrom, untilTo, untilScore, untilLeft = 0, 0, nil, nil
 
--- Adds a hold, which storeHolds() stores. One in 16 takes removes expired holds, chosen by the last digit of the random id, which is its last four bits.
+-- Adds a hold, which storeHolds() stores. One in 16 takes also removes expired holds. The last digit of the random id, which is its last
+-- four bits, selects these takes.
 local function place(h, id, unit, held, lifetime, full, cost)
   local list, ends = added[h], now + lifetime * 1000
   if not list then
@@ -253,13 +256,13 @@ local function place(h, id, unit, held, lifetime, full, cost)
   end
 end
 
--- Keeps a set at least until a time; storeHolds() extends its expiry time.
+-- Makes storeHolds() keep the key of a set at least until a time.
 local function keepUntil(h, ends)
   added[h], lastEnds[h] = added[h] or {}, max(lastEnds[h] or 0, ends)
 end
 
--- Stores the holds that were added to a set. The key expires one to two seconds after its last hold. UNTIL changes at most once per second
--- if all holds have the same lifetime. Only then, the expiry time must be set.
+-- Stores the holds that were added to a set. The key expires one to two seconds after its last hold. If all holds have the same lifetime,
+-- UNTIL changes at most once per second. The expiry time must be set only if UNTIL changes.
 local function storeHolds(h)
   local list, ends, key = added[h], lastEnds[h], KEYS[h]
   local size, changes = #list, 0
@@ -283,18 +286,18 @@ local function storeAllHolds()
   for h in pairs(added) do storeHolds(h) end
 end
 
--- Whether a set had no expired members when this call started. Then the scores of its slots need not be read.
+-- Whether a set had no expired members when this call started. If so, the scores of its slots do not have to be read.
 local allLive = {}
 
--- Returns whether a hold has another number of slots.
+-- Returns whether a hold has a different number of slots.
 local function hasOtherSlots(h, id, held)
   local key = KEYS[h]
   if added[h] then storeHolds(h) end
   return call('ZSCORE', key, memberOf(steps, id, held, 0)) or held > 1 and not call('ZSCORE', key, memberOf(steps, id, held - 1, 0))
 end
 
--- Removes a hold. Returns when it was taken (-1 if it does not exist), and how many of its slots were removed.
--- The time is 0 for a limit on concurrent requests. `compares`: whether to compare the number of slots.
+-- Removes a hold. Returns the time at which it was placed (-1 if it does not exist), and the number of slots that were removed. The time is
+-- 0 for a concurrency limit. `compares`: whether to compare the number of slots.
 local function settle(h, id, unit, held, lifetime, full, cost, compares)
   local key, member, taken, removed = KEYS[h], memberOf(steps, id, 0, unit, held, lifetime, full, cost), 0, 0
   if compares and hasOtherSlots(h, id, held) then return -1, 0 end
@@ -318,13 +321,14 @@ local function settle(h, id, unit, held, lifetime, full, cost, compares)
   return taken, removed
 end
 
--- Second member of a set whose expired holds did not all fit into one call, so that others may still be in the set.
+-- Second member of a set that had too many expired holds for one call, so that some of them may still be in the set.
 local LATE = 'late'
 
--- Removes the first expired holds of a set, before `requests` requests that may place as many. Returns each member, followed by its score,
--- and whether takes from the bucket may have been decided, or will be, before other holds of the set that have expired are given back.
+-- Removes the first expired holds of a set, before `requests` requests that may place as many new holds. Returns a list of each member
+-- followed by its score. Also returns whether some takes from the bucket were or will be decided before the hits of all expired holds of
+-- the set have been returned.
 local function removeForRefund(h, requests)
-  -- As many as the requests place, so that holds never expire faster than they are given back.
+  -- Removes at least as many holds as the requests place, so that expired holds cannot pile up.
   local key, most = KEYS[h], requests + (isPart[h] and 1 or max(1, MAX_REMOVED - freedCount - 1))
   local found = call('ZRANGEBYSCORE', key, '0', nowText, 'WITHSCORES', 'LIMIT', 0, most)
   local count, late = #found / 2, found[1] == LATE
@@ -345,8 +349,8 @@ local function fullTimeAt(id)
   return (high * 262144 + middle) * 262144 + low
 end
 
--- Removes the hold of a set that expires first. Returns when it was taken, its hits, the time at which the bucket would have been full
--- without it, and its cost; or -1, 0, 0 and 0 without a hold.
+-- Removes the hold of a set that expires first. Returns the time at which it was placed, its hits, the time at which the bucket would have
+-- been full without it, and its cost. Returns -1, 0, 0 and 0 if the set has no hold.
 local function settleOldest(h)
   if added[h] then storeHolds(h) end
   local found = call('ZRANGEBYSCORE', KEYS[h], liveFrom, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
@@ -360,8 +364,9 @@ end
 
 -- Section: the fast path.
 
--- Whether each ask has 7 numbers and `what` 0, so that all are plain takes. If not, `askAt` has the index of each ask. The fast path
--- decides no step of a call with a calendar, because a call that lacks the current window must not change anything.
+-- isPlain: whether each ask has 7 numbers and `what` 0, so that all asks are plain takes. Otherwise, `askAt` contains the index of each
+-- ask. If a call has a calendar, the fast path does not decide any of its steps, because a call that lacks the current window must not
+-- change anything.
 local isFast, isPlain, hasBuckets, askAt = true, #ARGV % 7 == 6, true, nil
 for argument = 7, #ARGV, 7 do isPlain = isPlain and ARGV[argument] == '0' end
 if not isPlain then
@@ -389,15 +394,16 @@ end
 
 local at = 1
 
--- Fast path: decides the leading steps that are takes or settlements on a bucket that no other step uses, and the starts and ends of
--- concurrent requests.
--- Most calls contain only such steps. The tables and functions of the general code cost more than the decision of one step.
+-- Fast path: decides the leading steps of a call as long as they are takes or settlements on a bucket that no other step uses, or start or
+-- end concurrent requests. Most calls contain only such steps. For them, the tables and functions of the general code would cost more than
+-- the decision itself.
 local asked, size, fill, fillCarry, cost, costCarry, what, enforces, lifetime, held
--- Whether a settlement or a take with a hold is decided here; for settlements, `debt`, `useLasts` and `heldCost` as in the arguments.
+-- Whether the fast path decides a settlement, or a take with a hold. For settlements, also `debt`, `useLasts` and `heldCost` as in the
+-- arguments.
 local settles, isFastGroup, owing, debt, debtCarry, useLasts, heldCost
 
--- Settles a hold in a token bucket that no other step uses. Returns the state found, and the time at which the hold was taken, as in the
--- reply; nothing if the general code must decide.
+-- Settles a hold in a token bucket that no other step uses. Returns the state found and the time at which the hold was placed, as in the
+-- reply. Returns nothing if the general code must decide.
 local function settleAlone(k, value, set, id)
   local w, c, ends = now, 0, nil
   if value then
@@ -417,7 +423,7 @@ local function settleAlone(k, value, set, id)
     if w > lowest or (w == lowest and c > debtCarry) then w, c = lowest, debtCarry end
   else
     local back, depth = cost + min(0, full + useLasts - now), w + now - taken
-    -- See takeTokens about a debt that the maximum has cut off.
+    -- takeTokens explains the case in which the maximum has cut off a debt.
     local isCutOff = owing and (depth > lowest or (depth == lowest and c + 1 > debtCarry))
     if isCutOff or back * size + costCarry <= 0 or (w == now and c == 0) then return found, carry, taken end
     w, c = w - back, c - costCarry
@@ -432,7 +438,7 @@ local function settleAlone(k, value, set, id)
   return found, carry, taken
 end
 
--- Asks that the fast path has read, because starts and ends of requests often take turns.
+-- Asks that the fast path has already parsed, because requests often start and end in turn.
 local parsed = {}
 
 local function parseAsk(n)
@@ -486,7 +492,7 @@ while isFast and at <= #steps do
   elseif size < 0 and count == 0 then
     found = countAlone(k, values[k], now - now % -size, -size, fill, cost, countDenied and fillCarry == 0)
   elseif size == 0 then
-    -- The end of a request does not need the number of slots.
+    -- To end a request, the number of occupied slots is not needed.
     found = settles and 0 or countSlots(k)
   end
   if not found then break end
@@ -536,10 +542,11 @@ end
 -- Maximum time in which a bucket of any limit fills, in microseconds; MAX_FILL_MICROS in TypeScript.
 local MAX_FILL = 3153600000000000
 
--- The running state of each key that was read, whether it must be stored, and the time at which the stored state ends.
+-- The running state of each key that was read, whether this state must be stored, and the time at which the stored state ends.
 local unit, whole, part, changed, storedEnds = {}, {}, {}, {}, {}
 
--- Selects the calendar window that contains now, and the end of the next window. Returns false if the caller did not send that window.
+-- Selects the calendar window that contains the current time, and the end of the next window. Returns false if the caller did not send this
+-- window.
 local function pickWindow(ask, at)
   local first = at
   while first < at + 3 and now >= tonumber(ARGV[first + 1]) do first = first + 1 end
@@ -620,9 +627,9 @@ local function overdrawn(w, c, ask)
   return w > empty or (w == empty and c > ask.fillCarry)
 end
 
--- Returns a token bucket's state in the units of an ask (1/q). The state of another limit may be deeper than this ask allows, because a
--- changed limit reaches one server after another. Such a bucket has no tokens for this ask, but its state stays as it is: otherwise, the
--- server with the deeper limit would find new tokens. Only refunds make the time of a bucket earlier.
+-- Returns the state of a token bucket in the units of an ask (1/q). If a limit changes, servers get the new limit one after another, so the
+-- state may be deeper than this ask allows. Such a bucket has no tokens for this ask, but its state does not change. Otherwise, the server
+-- with the deeper limit would find new tokens. Only refunds make the time of a bucket earlier.
 local function inUnits(u, w, c, ask)
   if u <= 0 then return now, 0 end
   if u == ask.unit then return w, c end
@@ -646,9 +653,8 @@ local function deepestLevel(value)
   if read == #rest then return w, tonumber(c), tonumber(q) end
 end
 
--- Reads the stored state. weir never writes a number above 2^53-1 or a carry of a whole microsecond. Such a value must not make the
--- bucket full, as an absent value does. A bucket then counts as empty, and a window as used up. This also bounds all numbers in the
--- reply.
+-- Reads the stored state. weir never writes a number above 2^53-1, or a carry of a whole microsecond. An absent value means a full bucket,
+-- but such an invalid value must not: the bucket counts as empty, or the window as used up. This also bounds all numbers in the reply.
 local function load(k, ask)
   local value = values[k] or ''
   local form, a, b, c = match(value, '^([twd])1:(%d+):(%d+):(%d+)$')
@@ -665,7 +671,8 @@ local function load(k, ask)
     if a < now then
       whole[k], part[k] = now, 0
     elseif ask.unit > 0 and (isSetBack or a > now + MAX_FILL) then
-      -- No limit has left this time, or the clock has. The bucket is empty, or at its maximum debt, and refills from now on.
+      -- No limit can have written this time, or the clock was set back since then. The bucket is empty, or has its maximum debt, and
+      -- refills from now on.
       local w, carry = inUnits(c, a, b, ask)
       if tooDeep(w, carry, ask) then
         unit[k], whole[k], part[k], changed[k] = ask.unit, now + ask.debt, ask.debtCarry, true
@@ -677,7 +684,7 @@ local function load(k, ask)
       form, a, b, c, ends = 'w', ask.start or 0, MAX_COUNT, ask.unit < 0 and -ask.unit or 1, nil
       changed[k] = ask.unit < 0 or nil
     end
-    -- Once the window has begun, a debt is hits of that window.
+    -- Once the window has begun, its debt counts as hits of this window.
     if form == 'd' and a > now then b = -b end
     unit[k], whole[k], part[k], storedEnds[k] = -c, a, b, ends
   end
@@ -703,7 +710,7 @@ local function answer(count, passed, found)
   end
 end
 
--- Decides a run on a token bucket. Its requests have one item each, so denied requests need no undo.
+-- Decides a run on a token bucket. Each request has only one item, so nothing has to be undone after a denial.
 local function runTokens(k, ask, count)
   local w, c = inUnits(unit[k], whole[k], part[k], ask)
   local changes = false
@@ -718,7 +725,7 @@ local function runTokens(k, ask, count)
       nextWhole, nextCarry = taken(w, c, ask)
     end
   end
-  -- The rounding of the state alone is not stored.
+  -- If only rounding has changed the state, it is not stored.
   if changes then unit[k], whole[k], part[k], changed[k] = ask.unit, w, c, true end
   answer(count, passed, foundWhole - now)
   if ask.unit > 1 then
@@ -727,8 +734,9 @@ local function runTokens(k, ask, count)
   end
 end
 
--- Returns the count of the window that contains now. A debt is stored as hits of the next window. The second result is nil if the window
--- itself is stored; otherwise, it tells whether the window is in a debt that this ask must not change because its rate has none.
+-- Returns the count of the window that contains the current time. A debt is stored as hits of the next window. The second result is nil if
+-- the window itself is stored. Otherwise, it is true if the window has a debt that this ask must not change, because its own rate has no
+-- debt.
 local function inWindow(u, w, c, ask)
   local start = ask.start
   if u == ask.unit and w == start then return c end
@@ -739,7 +747,7 @@ local function inWindow(u, w, c, ask)
   return 0, false
 end
 
--- Returns whether a time is in the window that contains now.
+-- Returns whether a time is in the window that contains the current time.
 local function inSameWindow(time, ask)
   return time >= ask.start and time < ask.start - ask.unit
 end
@@ -774,13 +782,14 @@ end
 
 -- Section: groups.
 
--- Groups: `count` equal requests with the same items, one or more. The items apply in order to the running state. A denied request gives
--- back what it took. The caller uses the same arithmetic to compute each outcome from the states found.
+-- A group is `count` equal requests, each with the same items. The items are applied to the running state in order. If a request is denied,
+-- its changes are undone. The caller uses the same arithmetic to compute each outcome from the states found.
 
--- The state of each key during the decision of a request: unit, time or start, and carry or count. `dirty` tells whether it changed, and
--- `nowOwes` whether a debt must stay unchanged. For each item, `limitedAt` is whether it was limited, and `fullAt` is the time at which
--- the bucket would have been full without it. For a settlement, `takenAt` is the time at which the hold was taken, and `removed` is the
--- number of slots that it gave back. `fullAfter` is the time at which the bucket would have been full if the take had been only the use.
+-- The state of each key while a request is decided: unit, time or start, and carry or count. `dirty` is whether the state has changed, and
+-- `nowOwes` is whether a debt must not change. For each item, `limitedAt` is whether the request exceeds its limit, and `fullAt` is the
+-- time at which the bucket would have been full without the item. For a settlement, `takenAt` is the time at which the hold was placed,
+-- `removed` is the number of slots that were freed, and `fullAfter` is the time at which the bucket would have been full if only the use
+-- had been deducted.
 local nowUnit, nowWhole, nowPart, dirty, nowOwes, limitedAt = {}, {}, {}, {}, {}, {}
 local fullAt, takenAt, removed, fullAfter = {}, {}, {}, {}
 -- Whether the request changed anything that must be stored.
@@ -790,9 +799,9 @@ local function begin(k)
   nowUnit[k], nowWhole[k], nowPart[k], dirty[k], nowOwes[k] = unit[k], whole[k], part[k], false, false
 end
 
--- Takes the cost of an ask. Returns whether the item was limited.
+-- Deducts the cost of an ask. Returns whether the cost exceeds the limit.
 local function takeTokens(k, ask, i)
-  -- Without its hold, a settlement changes nothing.
+  -- If the hold does not exist, the settlement has no effect.
   if ask.settles and takenAt[i] < 0 then return false end
   local w, c = inUnits(nowUnit[k], nowWhole[k], nowPart[k], ask)
   nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, w, c
@@ -803,7 +812,8 @@ local function takeTokens(k, ask, i)
     local mark = ask.settles and takenAt[i] or ask.mark
     local from = ask.settles and fullAfter[i] or mark
     if mark then
-      -- An undo has no effect if the bucket has reached its maximum debt since the take, because other charges may have been forgiven.
+      -- If the bucket has reached its maximum debt since the take, undoing the take has no effect, because other charges may have been
+      -- forgiven.
       if ask.owing and tooDeep(w + now - mark, c + 1, ask) then return false end
       if now > from then cost = cost - now + from end
     end
@@ -812,7 +822,7 @@ local function takeTokens(k, ask, i)
     if c < 0 then w, c = w - 1, c + ask.unit end
     if w < now then w, c = now, 0 end
   else
-    -- A charge is forgiven if another limit has left the bucket below the maximum debt of this one.
+    -- If another limit has left the bucket with more than this limit's maximum debt, the charge is forgiven.
     if what == 3 and tooDeep(w, c, ask) then return false end
     w, c = taken(w, c, ask)
     if what == 3 then
@@ -827,15 +837,16 @@ local function takeTokens(k, ask, i)
   return false
 end
 
--- Returns the cost of `hits`, at most 2^33, in whole microseconds and a carry, given the cost of 1 hit. Multiplies in two parts, so that
--- all products stay below 2^53: the carry of 1 hit is less than the unit, which is less than 2^32.
+-- Computes the cost of `hits`, at most 2^33, from the cost of 1 hit. Returns whole microseconds and a carry. Multiplies in two parts, so
+-- that all products stay below 2^53: the carry of 1 hit is less than the unit, which is less than 2^32.
 local function costOf(ask, hits)
   local high = floor(hits / 65536) * ask.hitCarry
   local low = high % ask.unit * 65536 + hits % 65536 * ask.hitCarry
   return hits * ask.hitCost + floor(high / ask.unit) * 65536 + floor(low / ask.unit), low % ask.unit
 end
 
--- Turns an ask into the refund or the charge that settles a hold of `held` hits; settlementOf and correctionOf in TypeScript.
+-- Turns an ask into the refund or the charge that settles a hold of `held` hits. This corresponds to settlementOf and correctionOf in
+-- TypeScript.
 local function correct(ask, held, full, heldCost)
   local used, most = ask.lifetime, ask.held
   ask.what = used > held and 3 or 2
@@ -847,7 +858,7 @@ local function correct(ask, held, full, heldCost)
     if used <= held then
       local useCost, useCarry = costOf(ask, used)
       fullAfter[1] = full + useCost
-      -- At a slower rate, the hold gives back no more time than it took.
+      -- At a slower rate, the settlement returns no more time than the hold has cost.
       if heldCost > 0 and heldCost < max(1, (costOf(ask, held))) then
         ask.cost, ask.costCarry = heldCost - useCost - (useCarry > 0 and 1 or 0), 0
       end
@@ -865,7 +876,8 @@ local function countHits(k, ask, hits, i)
     after, limited, changes = before, false, false
   elseif ask.what == 3 and hits > 0 then
     after, limited, changes = before + min(hits, max(0, ask.debt - before)), false, ask.owing or not nowOwes[k]
-    -- Another limit, or the count of denied hits, may have raised the count. Stored as a debt, the window is used up for every limit.
+    -- Another limit, or the counting of denied hits, may have raised the count. A window that is stored as a debt is used up for every
+    -- limit.
     if ask.owing then after = min(after, ask.debt) end
   else
     after, limited, changes = counted(before, ask, hits, nowOwes[k] and not ask.owing)
@@ -875,7 +887,7 @@ local function countHits(k, ask, hits, i)
   return limited
 end
 
--- Takes slots of a limit on concurrent requests, or gives them back. Returns whether the item was limited.
+-- Occupies or frees slots of a concurrency limit. Returns whether the item exceeds the limit.
 local function takeSlots(k, ask, i)
   fullAt[i] = 0
   local count = nowPart[k]
@@ -887,8 +899,8 @@ local function takeSlots(k, ask, i)
   return count + max(1, ask.cost) > ask.fill
 end
 
--- Applies an item to the running state of its key. Returns whether it was limited. An item is skipped if `before`, the
--- item before it, has the enforcement 3 and was not limited.
+-- Applies an item to the running state of its key. Returns whether the item exceeds its limit. If the item before it, `before`, has the
+-- enforcement 3 and did not exceed its limit, the item is skipped.
 local function apply(k, ask, i, before)
   if before and before.enforcement == 3 and not limitedAt[i - 1] then return false end
   if ask.unit > 0 then return takeTokens(k, ask, i) end
@@ -896,8 +908,8 @@ local function apply(k, ask, i, before)
   return takeSlots(k, ask, i)
 end
 
--- Stores a window in debt as the next window, with the excess hits, so that the debt lasts until that window ends. A count above the
--- maximum debt is not a debt.
+-- Turns a window in debt into the form in which it is stored: the next window with the excess hits, so that the debt lasts until that
+-- window ends. A count above the maximum debt is not a debt.
 local function foldDebt(k, ask)
   if not ask.owing or nowUnit[k] ~= ask.unit or nowWhole[k] ~= ask.start then return end
   if nowPart[k] <= ask.fill or nowPart[k] > ask.debt then return end
@@ -910,7 +922,7 @@ local function deny(ks, items)
   for i = 1, #ks do begin(ks[i]) end
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
-    -- Refunds and charges of a denied request have no effect. A cost of 0 hits is a peek.
+    -- Refunds and charges in a denied request have no effect. An item with 0 hits is a peek.
     if ask.unit == 0 then
       -- Nothing more to undo.
     elseif ask.unit < 0 then
@@ -921,15 +933,15 @@ end
 
 -- Makes the changes of a request to a bucket final.
 local function keepChanges(k, ask)
-  -- Rounding alone is not stored.
+  -- If only rounding has changed the state, it is not stored.
   if not dirty[k] then return end
   foldDebt(k, ask)
   unit[k], whole[k], part[k] = nowUnit[k], nowWhole[k], nowPart[k]
   changed[k], moved = true, true
 end
 
--- Gives back holds of a set that have expired, as if each was settled with a use of 0 when it expired, before any other take. If not
--- all of them fit into one call, each is settled now, and the bucket gets less back.
+-- Returns the hits of expired holds of a set, as if each hold had been settled with a use of 0 when it expired, before any other take. If
+-- one call cannot settle all of them, each hold is settled at the current time, and the bucket gets less back.
 local function freeExpired(k, h, ask, requests)
   if isPart[h] == false then return end
   local found, late = removeForRefund(h, requests)
@@ -970,17 +982,17 @@ local function decide(ks, items)
   return denied
 end
 
--- Places the holds of an allowed request. `sets` has the key of the set for each item with a hold, and the first id starts at `id`.
+-- Places the holds of an allowed request. `sets` contains the key of the set for each item with a hold. The first id starts at `id`.
 local function placeHolds(ks, items, sets, id)
   for i = 1, #ks do
     local ask = items[i]
     if sets[i] then
       if not ask.settles and ask.held and (ask.unit == 0 or not limitedAt[i]) then
         place(sets[i], id, ask.unit, ask.held, ask.lifetime, fullAt[i], ask.unit > 0 and max(1, ask.cost) or 0)
-        -- Expired holds are kept until the bucket is full or the window ends.
+        -- Expired holds must be kept until the bucket is full or the window ends.
         if ask.freed then keepUntil(sets[i], ask.unit > 0 and whole[ks[i]] or ask.start - ask.unit) end
       elseif ask.freed and ask.unit > 0 and ask.what == 3 and takenAt[i] >= 0 then
-        -- A charge makes the bucket full later.
+        -- After a charge, the bucket is full at a later time.
         keepUntil(sets[i], whole[ks[i]])
       end
       id = id + ask.idLength
@@ -989,7 +1001,8 @@ local function placeHolds(ks, items, sets, id)
   end
 end
 
--- Settles the holds of a request, and appends the times at which they were taken. Returns whether the request settles any.
+-- Settles the holds of a request, and appends the times at which they were placed to the reply. Returns whether the request settles any
+-- holds.
 local function settleHolds(items, sets, id)
   local settles = false
   for i = 1, #items do
@@ -1013,7 +1026,8 @@ local function settleHolds(items, sets, id)
   return settles
 end
 
--- Returns how many of `count` requests certainly pass and can be taken in one operation. Only for plain takes on different keys.
+-- Returns how many of `count` requests are certainly allowed, so that their hits can be deducted in one operation. Returns 0 unless all
+-- items are plain takes on different keys.
 local function passing(ks, items, count)
   local seen = {}
   for i = 1, #ks do
@@ -1024,7 +1038,7 @@ local function passing(ks, items, count)
     if ask.unit < 0 then
       room, cost = ask.fill - inWindow(unit[k], whole[k], part[k], ask), ask.cost
     else
-      -- Each take may carry 1 more microsecond.
+      -- The carry may add 1 microsecond to each take.
       room, cost = now + ask.fill - inUnits(unit[k], whole[k], part[k], ask), ask.cost + 1
     end
     count = min(count, floor(room / cost))
@@ -1057,7 +1071,7 @@ local function group(ks, items, count, sets, id, idLength)
       if ask.freed then freeExpired(k, sets[i], ask, count) end
     end
   end
-  -- Several items may use one bucket, and any of them may have given holds back.
+  -- Several items may use the same bucket, and each of them may have returned the hits of expired holds.
   for i = 1, #ks do
     local k = ks[i]
     if items[i].unit ~= 0 then
@@ -1075,7 +1089,7 @@ local function group(ks, items, count, sets, id, idLength)
       left = count - first
     end
   end
-  -- If one request has no effect, the next one finds the same state and has no effect, either, unless it settles another hold.
+  -- If a request has no effect, the next one finds the same state, so it has no effect either, unless it settles another hold.
   local settles
   moved = true
   while left > 0 and (moved or settles) do
