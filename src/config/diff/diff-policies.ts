@@ -169,7 +169,7 @@ function dropWarning(was: PlanTable, is: PlanTable): readonly LocalChange[] {
   if (!dropsTooMany(is, lost, was.rowCount)) return [];
   const text =
     `rows of plans: ${describeDrop(is, lost, was.rowCount)}, so a running weir keeps its rows and refuses the table; ` +
-    'raise "plans.max_drop" in the same change if the rows should go';
+    'raise "plans.max_drop" in the same change if the rows are removed on purpose';
   return [{ setting: 'plans', effect: 'changes', tightens: false, text }];
 }
 

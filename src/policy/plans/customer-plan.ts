@@ -20,16 +20,16 @@ export interface CustomerPlan {
   readonly line: number | undefined;
   /** Name of the file; '' if the rows are the plans of the policy. */
   readonly file: string;
-  /** Name of the plan in `define`; undefined without one. */
+  /** Name of the plan in `define`; undefined if the customer has no plan. */
   readonly plan: string | undefined;
-  /** Words that the row sets for all limits, such as `blocked`. */
+  /** Settings of the row that apply to all limits, such as `blocked`. */
   readonly flags: readonly string[];
   readonly readAtMillis: number;
   /** Whether this process has not read the rows, because a command does not read Redis, or they cannot be read. */
   readonly isUnread: boolean;
 }
 
-/** Returns the row for the entries of a descriptor, whose limit has a value from a plan. */
+/** Returns the row for the entries of a descriptor whose limit reads a value from a plan. */
 export function planOfCustomer(
   table: PlanTable | undefined,
   entries: readonly Entry[],

@@ -39,7 +39,7 @@ export function rateOf(spec: RateSpec, allOrNothing: boolean): Rate {
     return tokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits);
   }
   const { requestsPerUnit, multiplier, maxDebt, minChargeHits, timeZone } = spec;
-  // Answers look up the unit, which takes longer with a text from another thread.
+  // Answers look up the unit, and the lookup takes longer if the string comes from another thread.
   const unit = WINDOW_UNITS.find((known) => known === spec.unit) ?? spec.unit;
   return windowRate(unit, requestsPerUnit, { multiplier, maxDebt, minChargeHits, timeZone, allOrNothing });
 }
@@ -56,7 +56,7 @@ export function rateSpecOf(rate: Rate): RateSpec {
   return { kind, unit, multiplier, requestsPerUnit, maxDebt, minChargeHits, timeZone };
 }
 
-/** The keys of a limit that can take a value from a plan. */
+/** The keys of a limit that can read their value from a plan. */
 export type PlannedKey =
   | 'max_tokens'
   | 'tokens_per_fill'
@@ -67,26 +67,28 @@ export type PlannedKey =
   | 'max'
   | 'amount';
 
-/** Numbers of a limit by the key of the policy. Times are in microseconds, and a unit is its index in WINDOW_UNITS. */
+/**
+ * The numbers of a limit, by their key in the policy. Times are in microseconds. A unit is its index in WINDOW_UNITS.
+ */
 export type LimitNumbers = Readonly<Partial<Record<PlannedKey, number>>>;
 
-/** A key of a limit that takes its value from the plan. */
+/** A key of a limit that reads its value from the plan. */
 export interface PlanColumn {
   readonly key: PlannedKey;
   /** The column of the plan, from 0. */
   readonly column: number;
   /** Name of the column. */
   readonly name: string;
-  /** The number for rows without a value; NaN if they need one. */
+  /** The number for rows without the value; NaN if the value is required. */
   readonly default: number;
 }
 
 /** The keys of a limit that set its rate, as plain data. */
 export interface RateKeys {
   readonly numbers: LimitNumbers;
-  /** A limit of requests per unit; undefined for a `token_bucket` and for `concurrency`. */
+  /** The settings of a limit with `requests_per_unit`; undefined for a `token_bucket` and for `concurrency`. */
   readonly units: RateUnits | undefined;
-  /** The maximum debt; `capacity` if the policy sets none. */
+  /** The maximum debt; `capacity` if the policy does not set it. */
   readonly maxDebt: number | 'capacity';
 }
 
@@ -97,18 +99,18 @@ interface RateUnits {
   readonly timeZone: string | undefined;
 }
 
-/** A limit whose numbers may come from the plan of a customer. Its own numbers are those of customers without a row. */
+/** A limit whose numbers may come from the plan of a customer. Its own numbers apply to customers without a row. */
 export interface PlannedRate extends RateKeys {
   /** The numbers that come from the plan. */
   readonly columns: readonly PlanColumn[];
 }
 
-/** Returns the keys that take their value from the plan, each with the name of the value: `max_tokens` from `burst`. */
+/** Returns the keys that read their value from the plan, each with the name of the value: `max_tokens` from `burst`. */
 export function columnNames({ columns }: PlannedRate): readonly (readonly [key: string, value: string])[] {
   return columns.map(({ key, name }) => [key, name]);
 }
 
-/** Returns the numbers of a limit for a row of values; NaN for those that the row lacks. */
+/** Returns the numbers of a limit for a row of values; NaN for numbers that the row lacks. */
 export function numbersOf({ numbers, columns }: PlannedRate, values: Float64Array): LimitNumbers {
   const own = columns.map(({ key, column, default: standard }) => {
     const value = values[FIRST_COLUMN + column] as number;
@@ -117,17 +119,17 @@ export function numbersOf({ numbers, columns }: PlannedRate, values: Float64Arra
   return { ...numbers, ...Object.fromEntries(own) };
 }
 
-/** Returns whether a row of values has all numbers of a limit that come from a plan and have no default. */
+/** Returns whether a row of values has all numbers that a limit reads from a plan, except those with a default. */
 export function hasNumbers(rate: PlannedRate, values: Float64Array): boolean {
   return !Object.values(numbersOf(rate, values)).some(Number.isNaN);
 }
 
-/** Returns the rate for a row of values, which was checked when it was read. */
+/** Returns the rate for a row of values. The row was checked when it was read. */
 export function plannedRateSpec(rate: PlannedRate, values: Float64Array, hasHold: boolean): RateSpec {
   return rateSpecOfKeys({ ...rate, numbers: numbersOf(rate, values) }, hasHold);
 }
 
-/** Returns the rate that the keys of a limit set. The hits of a limit with `hold` are never a charge. */
+/** Returns the rate that the keys of a limit describe. For a limit with `hold`, hits are never a charge. */
 export function rateSpecOfKeys({ numbers, units, maxDebt: most }: RateKeys, hasHold: boolean): RateSpec {
   if (numbers.max !== undefined) return { kind: 'concurrency', max: numbers.max };
   const debtOf = (capacity: number): { readonly maxDebt: number; readonly minChargeHits: number } => {

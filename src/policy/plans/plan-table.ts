@@ -1,9 +1,11 @@
 /*
- * The rows of `plans`: the values that the limits of each customer have. The table is plain data in shared memory, so
- * that threads pass it on without copying it. A row takes its key and 22 to 44 bytes.
+ * The rows of `plans`, which contain the values of each customer's limits. The table is plain data in shared memory, so
+ * that threads can pass it on without copying it. A row needs 22 to 44 bytes in addition to its key.
  */
 
-/** The first columns of the values: the plan of a row, and settings for all limits that use it. */
+/**
+ * The first columns of the values: the plan of a row, and settings that apply to all limits with values from the plan.
+ */
 export const PLAN_FLAGS = ['plan', 'unlimited', 'blocked', 'phase'] as const;
 /** Indexes of these columns. */
 export const [PLAN, UNLIMITED, BLOCKED, PHASE] = [0, 1, 2, 3] as const;
@@ -14,8 +16,8 @@ export const FIRST_COLUMN = PLAN_FLAGS.length;
 /** The parts of a table that may be large, by name. */
 export interface PlanParts {
   /**
-   * A hash table with linear probing. A slot has {@link SLOT_WORDS} numbers. They are together, because each read from
-   * another part of a large table waits for the memory.
+   * A hash table with linear probing. A slot has {@link SLOT_WORDS} numbers. They are stored next to each other,
+   * because each access to another part of a large table would have to wait for the memory.
    *
    * - the hash of the key
    * - the start of the key in `keys`, from 1. An empty slot has 0.
@@ -23,44 +25,44 @@ export interface PlanParts {
    * - the line in the file
    */
   readonly slots: Uint32Array;
-  /** The key of each row: its length minus 1, and its UTF-16 units. Single bytes if all units fit. */
+  /** The key of each row: its length minus 1, then its UTF-16 units. The elements are single bytes if all units fit. */
   readonly keys: Uint8Array | Uint16Array;
   /**
-   * All distinct rows of values: the columns of {@link PLAN_FLAGS}, then {@link PlanHead.columns}. NaN: no value. The
-   * first row has the values of customers without a row.
+   * All distinct rows of values: the columns of {@link PLAN_FLAGS}, then those of {@link PlanHead.columns}. NaN means
+   * that there is no value. The first row has the values for customers without a row.
    */
   readonly values: Float64Array;
 }
 
-/** A plan of `define`, to be shown. */
+/** A plan of `define`, in the form that is shown to operators. */
 export interface PlanDefinition {
   readonly name: string;
   /** Values as written, by name. */
   readonly values: Readonly<Record<string, string>>;
 }
 
-/** The types of values that fields of a limit take from a plan. */
+/** The types of values that fields of a limit can read from a plan. */
 export type ColumnKind = 'count' | 'duration' | 'unit';
 
 /** The small part of a table. */
 export interface PlanHead {
   /** Key of the entry whose value selects a row. */
   readonly by: string;
-  /** File of the rows as named by the policy file; '' if the rows are the plans of the policy. */
+  /** File of the rows, as it is written in the policy file; '' if the rows are the plans of the policy. */
   readonly file: string;
   /** Names of the values that limits use. */
   readonly columns: readonly string[];
   /** Types of these values. */
   readonly kinds: readonly ColumnKind[];
-  /** The plans of `define`. Rows have their index. */
+  /** The plans of `define`. Rows contain the index of their plan. */
   readonly plans: readonly PlanDefinition[];
-  /** Name of the plan of customers without a row; undefined without one. */
+  /** Name of the plan of customers without a row; undefined if there is no default plan. */
   readonly standard: string | undefined;
-  /** Largest share of rows that a new version of the table may lack, in percent. */
+  /** Largest percentage of rows that a new version of the table may lack. */
   readonly maxDrop: number;
   /** Number of rows in effect from which {@link maxDrop} applies. */
   readonly maxDropFrom: number;
-  /** Names of the columns that are read besides {@link by}; undefined if a table has no other columns. */
+  /** Names of the columns that are read in addition to {@link by}; undefined if all columns must be known. */
   readonly readColumns: readonly string[] | undefined;
   readonly rowCount: number;
   /** Length of the longest key, in UTF-16 units. */
@@ -69,13 +71,15 @@ export interface PlanHead {
   readonly hasBlocked: boolean;
   /** Whether a row or a plan of `define` sets the phase `active`. */
   readonly hasActive: boolean;
-  /** Number of rows that were refused. If they were valid before, the table has their previous values. */
+  /**
+   * Number of refused rows. If a customer had a valid row before, the table contains the previous values of that row.
+   */
   readonly refused: number;
   /** Number of customers whose row in the previous version was removed. */
   readonly lost: number;
   /** Digest of the file; '' if the rows are the plans of the policy. */
   readonly digest: string;
-  /** When the file was read, in milliseconds of the wall clock. */
+  /** Time at which the file was read, in milliseconds of the wall clock. */
   readonly readAtMillis: number;
 }
 
@@ -85,14 +89,17 @@ export interface PlanTable extends PlanHead, PlanParts {}
 /** Maximum length of a key, in UTF-16 units, so that its length fits in a byte. */
 export const MAX_KEY_UNITS = 256;
 
-/** Number of words of a slot, and their positions in it. */
+/** Number of words in a slot, and the position of each word. */
 export const SLOT_WORDS = 4;
 export const [HASH, START, VALUES, LINE] = [0, 1, 2, 3] as const;
 
 const HASH_START = 0x811c_9dc5;
 const HASH_PRIME = 0x0100_0193;
 
-/** Returns a hash of the whole key: FNV-1a over its UTF-16 units. Only the operator chooses the keys in the table. */
+/**
+ * Returns a hash of the whole key: FNV-1a over its UTF-16 units. The hash needs no secret, because only the operator
+ * chooses the keys in the table.
+ */
 export function hashOfKey(key: string): number {
   let hash = HASH_START;
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), HASH_PRIME);
@@ -102,9 +109,9 @@ export function hashOfKey(key: string): number {
 /** The parts of a table that find a row. */
 export type PlanKeys = Pick<PlanTable, 'slots' | 'keys' | 'maxKeyUnits'>;
 
-/** Returns the row of a key, as the position of its slot in `slots`; -1 without a row. */
+/** Returns the row of a key, as the position of its slot in `slots`; -1 if the key has no row. */
 export function findRow({ slots, keys, maxKeyUnits }: PlanKeys, key: string): number {
-  // Callers may send any value, so a long one is not hashed.
+  // Callers may send values of any length, so values that are too long for a key are not hashed.
   if (key.length > maxKeyUnits) return -1;
   const last = slots.length - SLOT_WORDS;
   const hash = hashOfKey(key);
@@ -123,7 +130,7 @@ export function* rowsOf({ slots }: Pick<PlanTable, 'slots'>): Generator<number> 
   for (let at = 0; at < slots.length; at += SLOT_WORDS) if (slots[at + START] !== 0) yield at;
 }
 
-/** Returns whether a new version of a table lacks so many of the rows in effect that it is probably incomplete. */
+/** Returns whether a new version of a table lacks so many rows that it is probably incomplete. */
 export function dropsTooMany(
   { maxDrop, maxDropFrom }: Pick<PlanHead, 'maxDrop' | 'maxDropFrom'>,
   lost: number,
@@ -156,17 +163,20 @@ export function valuesAt(table: PlanTable, index: number): Float64Array {
   return table.values.subarray(index * width, (index + 1) * width);
 }
 
-/** Returns the values of a row. Without a row (-1), those of the default. */
+/** Returns the values of a row. If there is no row (-1), returns those of the default. */
 export function valuesOfRow(table: PlanTable, row: number): Float64Array {
   return valuesAt(table, valuesIndexOf(table, row));
 }
 
-/** Returns whether a row of values sets {@link UNLIMITED} or {@link BLOCKED}. Without a value, the column is NaN. */
+/**
+ * Returns whether a row of values sets {@link UNLIMITED} or {@link BLOCKED}. If the row has no value, the column is
+ * NaN.
+ */
 export function isSet(values: ArrayLike<number>, column: typeof UNLIMITED | typeof BLOCKED): boolean {
   return values[column] === 1;
 }
 
-/** Returns the values of a row, as an index for {@link valuesAt}. Without a row, those of the default. */
+/** Returns the values of a row, as an index for {@link valuesAt}. If there is no row, returns those of the default. */
 export function valuesIndexOf({ slots }: Pick<PlanTable, 'slots'>, row: number): number {
   return row < 0 ? 0 : (slots[row + VALUES] as number);
 }

@@ -3,15 +3,15 @@ import { PolicyNode } from '../policy-node.js';
 import { BLOCKED, findRow, isSet, type PlanTable, valuesAt, valuesIndexOf } from './plan-table.js';
 import { hasFlags, rulesOfPlan } from './planned-rules.js';
 
-/** Number of nodes that are kept; a power of two. They take about 10 MB. */
+/** Number of copies that are kept; a power of two. They need about 10 MB. */
 const SLOTS = 8192;
 /** Spreads the rows of values of different nodes over the slots. */
 const SPREAD = 0x9e37;
 
 /**
- * Creates and keeps copies of the nodes of a tree whose limits have the values of a plan. Customers with the same
- * values share a copy, and everything after matching sees an ordinary node with ordinary rules. Each copy has one slot,
- * which it takes from another copy if necessary.
+ * Creates and caches copies of the nodes of a tree, whose limits have the values of a plan. Customers with the same
+ * values share a copy. After matching, the copy is used like any other node with ordinary rules. Each copy belongs in
+ * one slot, and replaces another copy there if necessary.
  */
 export class PlannedNodes {
   private readonly table: PlanTable;
@@ -25,8 +25,8 @@ export class PlannedNodes {
   }
 
   /**
-   * Returns the node for the customer in `entries`: `node` itself if the limits are those of the default. A row that
-   * blocks the customer applies to limits without values from the plan as well.
+   * Returns the node for the customer in `entries`, which is `node` itself if the customer has the default limits. If
+   * the row blocks the customer, this also applies to limits without values from the plan.
    */
   of(node: PolicyNode, entries: readonly Entry[]): PolicyNode {
     const { table } = this;
@@ -44,7 +44,10 @@ export class PlannedNodes {
   }
 }
 
-/** Returns the value of the entry that selects the row. The reader checks that each limit has such an entry. */
+/**
+ * Returns the value of the entry that selects the row. When weir reads the policy, it checks that each limit has such
+ * an entry.
+ */
 export function customerOf(by: string, entries: readonly Entry[]): string {
   for (let i = 0; i < entries.length; i++) {
     const entry = entries[i] as Entry;

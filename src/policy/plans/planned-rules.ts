@@ -15,13 +15,13 @@ import {
 import { hasNumbers, numbersOf, type PlannedRate, plannedRateSpec, rateOf } from './plan-rate.js';
 import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt } from './plan-table.js';
 
-/** The limit of a blocked customer, which denies every request, and never changes a bucket. */
+/** The limit of a blocked customer. It denies every request, and never changes a bucket. */
 const NOTHING = windowRate('second', 0, { allOrNothing: true });
 
-/** The last part of the name of a block's bucket, after the shape of the limit. */
+/** The last part of the bucket name of a block, after the shape of the limit. */
 const BLOCK_PART = shapePart(NOTHING);
 
-/** The limits of blocked customers as their rows set them without the block, by the rules that block them. */
+/** For each rule that blocks a customer, the limit that would apply without the block. */
 const unblocked = new WeakMap<Rule, Rule>();
 
 /** Returns whether a limit denies every request because the customer is blocked. */
@@ -30,35 +30,36 @@ export function isBlocked({ rate }: Pick<Rule, 'rate'>): boolean {
 }
 
 /**
- * Returns the limit of a blocked customer without the block, for the ends of its requests and for operators; undefined
- * if not blocked.
+ * Returns the limit that would apply to a customer without the block. Settlements and operators use this limit.
+ * Undefined if the customer is not blocked.
  */
 export function unblockedRule(rule: Rule): Rule | undefined {
   return unblocked.get(rule);
 }
 
 /**
- * Returns the bucket of a block. It is never the bucket of the limit: other customers may share that one, and a rate of
- * another shape would replace its state within a request.
+ * Returns the bucket name of a block. It differs from the bucket name of the limit, because other customers may share
+ * that bucket, and a rate of another shape would replace the state of the bucket within a request.
  */
 export function blockedKey(key: BucketKey): string {
   return extendedKey(key, BLOCK_PART).key;
 }
 
-/** Returns whether the row of a customer determines a rule. */
+/** Returns whether a rule depends on the row of the customer. */
 export function dependsOnRow(rule: Pick<Rule, 'plan' | 'rate'>): boolean {
   return rule.plan !== undefined || isBlocked(rule);
 }
 
-/** Returns whether a row of values changes a limit apart from its numbers. */
+/** Returns whether a row of values changes more about a limit than its numbers. */
 export function hasFlags(values: Float64Array): boolean {
   return isSet(values, UNLIMITED) || isSet(values, BLOCKED) || !Number.isNaN(values[PHASE]);
 }
 
 /**
- * Returns the rules of a node for a row of values. They are ordinary rules with the names of the node's rules, so that
- * their buckets are the same as long as the shape is. A row that blocks the customer applies to all limits of the node.
- * A row that removes limits, or sets their phase, applies only to limits with values from the plan.
+ * Returns the rules of a node for a row of values. They are ordinary rules with the same names as the rules of the
+ * node, so they use the same buckets as long as the shape of the limit is the same. If the row blocks the customer,
+ * this applies to all limits of the node. If the row removes limits or sets their phase, this applies only to limits
+ * with values from the plan.
  */
 export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): readonly Rule[] {
   const planned = rules.map((rule, index) => {
@@ -67,13 +68,13 @@ export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): reado
     return isDenied ? ruleOfPlan(rule, values, rule.phase) : rule;
   });
   const limited = planned.filter(({ rate }) => rate !== undefined);
-  // An unlimited rule has no other rule next to it.
+  // If all limits are removed, a single unlimited rule is enough.
   return limited.length > 0 ? limited : planned.slice(0, 1);
 }
 
 /**
- * Returns the effect of the default plan on one of a node's rules besides numbers: `unlimited`, `blocked` or `phase
- * monitoring`; '' for none.
+ * Returns the effect of the default plan on one of a node's rules, apart from its numbers: `unlimited`, `blocked` or
+ * `phase monitoring`. Returns '' if there is none.
  */
 export function describeStandard(
   rule: Rule,
@@ -91,8 +92,8 @@ export function describeStandard(
 }
 
 /**
- * Returns whether a limit, or another limit of its chain (`then`), has numbers from the plan. A row that makes a
- * customer unlimited or blocked, or sets the phase, applies to the whole chain.
+ * Returns whether a limit, or another limit in its chain (`then`), reads numbers from the plan. If a row makes a
+ * customer unlimited or blocked, or sets the phase, this applies to the whole chain.
  */
 export function isPlanned(rules: readonly Rule[], index: number): boolean {
   const last = lastOfChain(rules, index);
@@ -113,16 +114,19 @@ function ruleOfPlan(rule: Rule, values: Float64Array, phase: PhaseSchedule): Rul
   return isSet(values, BLOCKED) ? blockOf(made) : made;
 }
 
-/** Returns the block of a limit. It has the names of the limit: its holds still end, and operators can change it. */
+/**
+ * Returns the block of a limit. It has the same names as the limit, so that holds can still be settled, and operators
+ * can still change the limit.
+ */
 function blockOf(rule: Rule): Rule {
-  // A blocked customer needs no store.
+  // Denying a blocked customer does not require the store.
   const spec = { ...rule, hold: undefined, onStoreFailure: 'deny' as const, onOver: undefined };
   const made = namedRule(spec, NOTHING, rule);
   if (rule.rate !== undefined) unblocked.set(made, rule);
   return made;
 }
 
-/** Returns the rate of a row of values, whether or not the row blocks the customer. */
+/** Returns the rate for a row of values, whether or not the row blocks the customer. */
 function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | undefined {
   if (isSet(values, UNLIMITED)) return undefined;
   if (plan === undefined || lacksNumbers(plan, values)) return rate;
@@ -136,14 +140,14 @@ function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | unde
   return { ...hold, amount };
 }
 
-/** Returns whether a row lacks numbers of a limit. Only the row of a blocked customer may lack some. */
+/** Returns whether a row lacks numbers of a limit, which is allowed only if it blocks the customer. */
 function lacksNumbers(plan: PlannedRate, values: Float64Array): boolean {
   return isSet(values, BLOCKED) && !hasNumbers(plan, values);
 }
 
 /**
- * Returns the rate of the customer of a row of values, for the settlements of a limit with holds. Without such a rate,
- * for example if the row makes the customer unlimited, it is the rate of the rule.
+ * Returns the rate for a row of values that settlements of a limit with holds use. If the row has no rate, for example
+ * because it makes the customer unlimited, this is the rate of the rule.
  */
 export function settledRate(rule: Rule, values: Float64Array): Rate | undefined {
   return rateOfPlan(rule, values) ?? rule.rate;

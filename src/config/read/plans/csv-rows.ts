@@ -5,7 +5,9 @@ import { type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { isNullText } from '../../yaml/yaml-scalar.js';
 import { type RowSink, unknownColumn } from './row-sink.js';
 
-/** The separators of columns, each with its name in messages. The first one in the first line applies. */
+/**
+ * The separators of columns, each with its name in messages. The first of these that occurs in the first line is used.
+ */
 const SEPARATORS = [
   [',', 'commas'],
   [';', 'semicolons'],
@@ -15,7 +17,9 @@ const SEPARATORS = [
 const BAD_QUOTES =
   'a quote is not closed on this line, or text follows it; close the quotes, and write "" for a quote in a cell';
 
-/** Reads rows of columns as in RFC 4180, also with other separators. The first line names the columns. */
+/**
+ * Reads rows in the format of RFC 4180, also with other separators. The first line contains the names of the columns.
+ */
 export function readCsv(text: string, sink: RowSink, problems: ProblemList): void {
   const records = new CsvRecords(text);
   const names = records.next()?.map((name) => name.trim());
@@ -39,10 +43,10 @@ export function readCsv(text: string, sink: RowSink, problems: ProblemList): voi
     const key = (row[keyColumn] ?? '').trim();
     const refuse = (message: string): void => sink.refuse(key || undefined, { line, column: 1 }, '', message);
     if (records.isBroken) refuse(BAD_QUOTES);
-    // Spreadsheets write their empty rows, too.
+    // Spreadsheet programs also save empty rows.
     else if (key === '' && row.every((cell) => cell.trim() === '')) continue;
     else if (row.length !== names.length) {
-      const has = `the row has ${quantity(row.length, 'column')}, but the first line names ${names.length}`;
+      const has = `the row has ${quantity(row.length, 'column')}, but the first line has ${names.length}`;
       refuse(`${has}; correct the ${records.separatorName}`);
     } else {
       const cells = new Array<string | undefined>(sink.cells.length).fill(undefined);
@@ -61,7 +65,7 @@ export function readCsv(text: string, sink: RowSink, problems: ProblemList): voi
   }
 }
 
-/** What becomes of a column: the customers, a cell of the row, or nothing; undefined for an unknown column. */
+/** How a column is used: as the customer, as a cell of the row, or not at all; undefined for an unknown column. */
 type Column = 'key' | ReturnType<RowSink['cellOf']>;
 
 function checkHeader(
@@ -80,7 +84,7 @@ function checkHeader(
   names.forEach((name, i) => {
     const shown = shownStart(name);
     if (cellOf[i] === undefined) {
-      // A name that resembles no column may be a customer, in a file without its first line.
+      // If a name resembles no column, the first line may be missing, and the name may be a customer.
       const isNear = nearest(name, known) !== undefined;
       const what = isNear ? `the column "${shown}"` : `column ${i + 1} of the first line`;
       problems.error(at(i), '', unknownColumn(name, what, known));
@@ -90,29 +94,29 @@ function checkHeader(
   });
   if (problems.errors.length > 0) return;
   for (const name of new Set([sink.by, ...(sink.readColumns ?? [])])) {
-    // An unknown column is an error of the policy.
+    // If the policy lists an unknown column, this is an error in the policy.
     if (names.includes(name) || !known.includes(name)) continue;
     const remedy = name === sink.by ? '' : ', or remove it from "plans.columns"';
     problems.error(at(0), '', `the column "${name}" is missing; add it to the first line${remedy}`);
   }
 }
 
-/** Returns the position of a cell in its line, if no earlier cell has quotes. */
+/** Returns the position of a cell in its line, provided that no earlier cell is quoted. */
 function columnOf(cells: readonly string[], index: number): number {
   return cells.slice(0, Math.max(0, index)).reduce((sum, cell) => sum + cell.length + 1, 1);
 }
 
-/** The records of a CSV file. Lines without text, and comments that begin with `#`, are skipped. */
+/** The records of a CSV file. Skips blank lines, and comments that begin with `#`. */
 class CsvRecords {
   /** The line on which the last record begins. */
   line = 0;
-  /** Whether quotes in the last record are wrong, so that later cells are missing. */
+  /** Whether the last record contains invalid quotes, so that later cells are missing. */
   isBroken = false;
-  /** The cells of the last record that are in quotes. */
+  /** Indexes of the quoted cells in the last record. */
   readonly quoted = new Set<number>();
   /**
-   * The columns whose cells may contain the ends of lines. Other columns have none, so that a forgotten quote costs a
-   * row instead of the rows up to the next quote.
+   * The columns whose cells may contain line breaks. Other columns may not, so that a missing quote invalidates one row
+   * instead of all rows up to the next quote.
    */
   canSpanLines: readonly boolean[] = [];
   readonly separatorName: string;
@@ -146,7 +150,7 @@ class CsvRecords {
     return undefined;
   }
 
-  /** Reads a record with quotes. After wrong quotes, the next record begins on the next line. */
+  /** Reads a record that contains quotes. If the quotes are invalid, the next record begins on the next line. */
   #quotedRecord(start: number): readonly string[] {
     const text = this.#text;
     const cells: string[] = [];
@@ -158,7 +162,7 @@ class CsvRecords {
       if (text[at] === this.#separator) continue;
       if (text[at] === '\r' && text[at + 1] === '\n') at++;
       if (at < text.length && text[at] !== '\n') break;
-      // Some cells may have continued on other lines.
+      // Some cells may span several lines.
       for (let end = text.indexOf('\n', start); end >= 0 && end < at; end = text.indexOf('\n', end + 1)) {
         this.#nextLine++;
       }
@@ -169,7 +173,7 @@ class CsvRecords {
     return cells;
   }
 
-  /** Reads a cell in quotes, with or without spaces around them; undefined for other cells and for wrong quotes. */
+  /** Reads a quoted cell, with or without spaces around it; undefined for other cells and for invalid quotes. */
   #quotedCell(at: number, index: number): Cell | undefined {
     const text = this.#text;
     let start = at;
@@ -188,8 +192,9 @@ class CsvRecords {
   }
 
   /**
-   * Returns whether the text in quotes seems to contain other rows, so that a quote is probably forgotten: a line with
-   * as many cells as a row, or at its end a line whose next cell would be in the same column.
+   * Returns whether the quoted text seems to contain other rows, because a quote is probably missing. This is the case
+   * if one of its lines has as many cells as a row, or if the next cell after its last line would be in the same
+   * column.
    */
   #hasRow(inner: string, index: number): boolean {
     const [, ...lines] = inner.split('\n').map((line) => line.split(this.#separator).length);
@@ -197,7 +202,7 @@ class CsvRecords {
     return lines.includes(this.canSpanLines.length) || (index > 0 && last === index + 1);
   }
 
-  /** Reads a cell without quotes; undefined if it contains some. */
+  /** Reads a cell without quotes; undefined if the cell contains quotes. */
   #plainCell(at: number): Cell | undefined {
     let end = this.#endOfLine(at);
     if (this.#text[end - 1] === '\r') end--;

@@ -11,10 +11,10 @@ import type { FieldReader } from '../field-reader.js';
 import { POLICY_FIELDS, RATE_FIELDS } from '../policy-fields.js';
 import { AMBIGUOUS_POINT, readScalar, type ScalarKind, type ScalarValue } from '../scalar-kinds.js';
 
-/** Matches numbers that YAML reads in another way than people and spreadsheets: `010`, `0x1F` and `1_000`. */
+/** Matches numbers that YAML interprets differently from people and spreadsheets: `010`, `0x1F` and `1_000`. */
 const NOT_DECIMAL = /^[-+]?0[0-9a-z_]|_/i;
 
-/** The values of a column. The limits that use it may have another minimum, and check it. */
+/** The values that a column accepts. A limit that uses the column may have a larger minimum, and checks it. */
 const VALUE_KINDS = {
   count: { kind: 'count', min: 0, max: MAX_UINT32, shownMin: 0 },
   duration: { kind: 'duration', min: 1, max: MAX_FILL_MICROS, step: 1, shownMin: 1 },
@@ -23,7 +23,10 @@ const VALUE_KINDS = {
 
 export type ValueKind = (typeof VALUE_KINDS)[ColumnKind];
 
-/** The fields that can take a value from a plan, by their path in a limit. Messages name the minimum of the field. */
+/**
+ * The fields that can read their value from a plan, by their path in a limit. Messages contain the minimum of the
+ * field.
+ */
 export const PLANNED_FIELDS: ReadonlyMap<string, ValueKind> = new Map(plannedFields(RATE_FIELDS, ''));
 
 function* plannedFields(fields: Fields, place: string): Generator<readonly [path: string, kind: ValueKind]> {
@@ -50,22 +53,22 @@ export type PlanNumberKind = ValueKind | keyof typeof FLAG_KINDS;
 /** The kinds of all cells except `plan`. */
 type CellKind = ValueKind | (typeof FLAG_KINDS)[keyof typeof FLAG_KINDS];
 
-/** Returns the number that a table has for a value. */
+/** Returns the number that represents a value in a table. */
 function numberOf(value: ScalarValue<CellKind>): number {
   if (typeof value === 'number') return value;
   if (typeof value === 'boolean') return value ? 1 : 0;
   return Math.max(PHASES.indexOf(value as Phase), WINDOW_UNITS.indexOf(value as WindowUnit));
 }
 
-/** Returns the text of a number in a table, as it could be written in a limit. */
+/** Returns the text of a number from a table, as an operator would write it in a limit. */
 export function textOfNumber({ kind }: ValueKind, number: number): string {
   if (kind === 'unit') return WINDOW_UNITS[number] as string;
   return kind === 'duration' ? `${number}us` : String(number);
 }
 
 /**
- * Reads a number of the policy: a value of a plan in `define`, or the `default` of a field. Returns NaN without one,
- * and undefined for an invalid one, which is reported.
+ * Reads a number from the policy: a value of a plan in `define`, or the `default` of a field. Returns NaN if the field
+ * is absent. Reports an invalid value, and returns undefined.
  */
 export function readPlanNumber(reader: FieldReader, key: string, kind: PlanNumberKind): number | undefined {
   if (reader.field(key) === undefined) return Number.NaN;
@@ -73,10 +76,12 @@ export function readPlanNumber(reader: FieldReader, key: string, kind: PlanNumbe
   return value === undefined ? undefined : numberOf(value);
 }
 
-/** The cells of a row as written, in the order of {@link PlanColumns.cells}; undefined without a value. */
+/** The cells of a row as written, in the order of {@link PlanColumns.cells}; undefined if a cell has no value. */
 export type Cells = readonly (string | undefined)[];
 
-/** The numbers of a row, in the same order; NaN without a value. A plan is its index in `define`. */
+/**
+ * The numbers of a row, in the same order; NaN if a cell has no value. A plan is represented by its index in `define`.
+ */
 export type RowValues = readonly number[];
 
 export interface RowProblem {
@@ -85,7 +90,7 @@ export interface RowProblem {
   readonly message: string;
 }
 
-/** Finds the first problem of a limit for the values of a row. */
+/** Returns the first problem that a limit has with the values of a row. */
 export type LimitCheck = (values: RowValues) => RowProblem | undefined;
 
 /** The columns of a table: {@link PLAN_FLAGS}, and the values that the limits of the domain use. */
@@ -93,7 +98,9 @@ export class PlanColumns {
   readonly names: string[] = [];
   readonly values: ValueKind[] = [];
 
-  /** Adds the column of a value, unless it exists. Returns its index, or undefined if its kind is another. */
+  /**
+   * Adds the column of a value, unless it exists. Returns its index, or undefined if it exists with a different kind.
+   */
   add(name: string, kind: ValueKind): number | undefined {
     const at = this.names.indexOf(name);
     const known = this.values[at];
@@ -115,7 +122,10 @@ export class PlanColumns {
     return [...PLAN_FLAGS, ...this.names];
   }
 
-  /** Reads the cells of a row over `values`, those of its plan. Returns the problem. */
+  /**
+   * Replaces `values`, which are those of the row's plan, with the values of the row's cells. Returns the first
+   * problem.
+   */
   read(cells: Cells, values: number[]): RowProblem | undefined {
     for (let cell = PLAN + 1; cell < values.length; cell++) {
       const text = cells[cell];
@@ -126,7 +136,7 @@ export class PlanColumns {
         const said = `"${name}" is "${shownStart(text)}"`;
         return { cell, message: `${said}; write digits only, without leading zeros and separators` };
       }
-      // Quotes do not matter, because many programs put all cells into quotes. Only a null in quotes is a text.
+      // Quotes do not matter, because many programs quote all cells. Only a quoted null is a text.
       const read = readScalar<CellKind>(kind, { text, plain: !isNullText(text) }, name);
       if (read.problem !== undefined) return { cell, message: read.problem };
       values[cell] = numberOf(read.value);

@@ -8,7 +8,7 @@ import { addFields, type RowSink } from './row-sink.js';
 /** Maximum size of a file with rows, in bytes. */
 export const MAX_PLAN_BYTES = 128 * 1024 * 1024;
 
-/** The formats of tables, by the end of their file's name or the scheme of their address. */
+/** The formats of tables, by the extension of the file or the scheme of the address. */
 const READERS: readonly (readonly [RegExp, (text: string, sink: RowSink, problems: ProblemList) => void])[] =
   [
     [/^rediss?:/i, readHash],
@@ -47,7 +47,7 @@ function readJson(text: string, sink: RowSink, problems: ProblemList): void {
   else readYamlRows(Buffer.from(text), sink, problems);
 }
 
-/** Reads a mapping of the key of each row to the name of its plan, or to a mapping of its values. */
+/** Reads a mapping from the key of each row to the name of its plan, or to a mapping of its values. */
 function readYamlRows(bytes: Uint8Array, sink: RowSink, problems: ProblemList): void {
   const document = parseYaml(bytes, problems, { showKey: () => false });
   if (document === undefined || problems.errors.length > 0) return;
@@ -121,7 +121,7 @@ function* linesOf(text: string): Generator<readonly [line: number, record: strin
 }
 
 /**
- * Calls `visit` with each element of a JSON list, without reading the elements. Returns the position after the list, or
+ * Calls `visit` with each element of a JSON list, without parsing the elements. Returns the position after the list, or
  * undefined if the list does not end.
  */
 function forEachElement(text: string, visit: (element: string, at: Position) => void): number | undefined {
@@ -151,7 +151,7 @@ function forEachElement(text: string, visit: (element: string, at: Position) => 
     if (char === '"') i = endOfString(text, i);
     else if (char === '[' || char === '{') depth++;
     else if (char === ']' || char === '}') depth--;
-    // Another bracket would end the list in front of its last row.
+    // Any other bracket would end the list before its last row.
     if (depth === 0) return char === ']' ? i + 1 : undefined;
   }
   return undefined;
@@ -166,7 +166,9 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** Reads a JSON object. Its customer is `customer`, or else the member with the name of the key column. */
+/**
+ * Reads a JSON object. If `customer` is undefined, the member with the name of the key column contains the customer.
+ */
 function readObject(record: string, at: Position, sink: RowSink, customer?: string): void {
   const value = parsed(record);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -176,7 +178,7 @@ function readObject(record: string, at: Position, sink: RowSink, customer?: stri
   const object = value as Readonly<Record<string, unknown>>;
   const key = customer ?? object[sink.by];
   if (typeof key === 'number' && !Number.isSafeInteger(key)) {
-    // JSON.parse has rounded it, perhaps to the number of another customer.
+    // JSON.parse has rounded the number, possibly to the number of another customer.
     sink.refuse(undefined, at, sink.by, 'the customer is not a whole number below 2^53; write it in quotes');
     return;
   }
@@ -188,7 +190,7 @@ function readObject(record: string, at: Position, sink: RowSink, customer?: stri
   addFields(name, object, sink, at.line, () => at);
 }
 
-/** Returns the value of a JSON text; undefined if it is none. */
+/** Returns the value of a JSON text; undefined if the text is not valid JSON. */
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
@@ -197,14 +199,16 @@ function parsed(json: string): unknown {
   }
 }
 
-/** Returns whether the text of an object has more members than the object. It is not known for nested objects. */
+/**
+ * Returns whether the text of an object contains more members than the object. Always returns false for nested objects.
+ */
 function repeatsName(json: string, object: Readonly<Record<string, unknown>>): boolean {
   const names = Object.keys(object);
   let colons = 0;
   for (let at = json.indexOf(':'); at >= 0; at = json.indexOf(':', at + 1)) colons++;
   if (colons === names.length) return false;
   if (names.some((name) => typeof object[name] === 'object' && object[name] !== null)) return false;
-  // Some colons are in strings. A name is a string in front of another colon.
+  // Some colons are in strings. A name is a string that is followed by a colon outside of strings.
   const strings = [...json.matchAll(/"(?:[^"\\]|\\.)*"\s*(:?)/g)];
   return strings.filter(([, colon]) => colon === ':').length > names.length;
 }

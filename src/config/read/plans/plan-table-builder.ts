@@ -11,13 +11,13 @@ import {
   VALUES,
 } from '../../../policy/plans/plan-table.js';
 
-/** Largest UTF-16 unit of keys with one byte per unit. */
+/** Largest UTF-16 unit that fits in one byte. */
 const MAX_BYTE = 0xff;
-/** Size of the first arrays; the number of slots is a power of two. */
+/** Initial sizes of the arrays. The number of slots is a power of two. */
 const FIRST_UNITS = 1024;
 const FIRST_SLOTS = 128;
 
-/** Collects the rows of a table, in the form in which a table has them. */
+/** Collects the rows of a table, in the form in which the table stores them. */
 export class PlanTableBuilder implements PlanKeys {
   rows = 0;
   /** At most three quarters of the slots are in use. */
@@ -29,13 +29,13 @@ export class PlanTableBuilder implements PlanKeys {
   readonly #values: number[] = [];
   readonly #indexes = new Map<string, number>();
 
-  /** `width` is the number of columns of values. The first row of values has none. */
+  /** `width` is the number of columns of values. All values in the first row are absent at first. */
   constructor(width: number) {
     this.#width = width;
     this.#values.push(...new Array<number>(width).fill(Number.NaN));
   }
 
-  /** Returns the index of a row of values, which equal rows share. */
+  /** Returns the index of a row of values. Equal rows share one index. */
   indexOf(values: readonly number[]): number {
     const name = values.join(' ');
     const known = this.#indexes.get(name);
@@ -46,7 +46,7 @@ export class PlanTableBuilder implements PlanKeys {
     return index;
   }
 
-  /** Makes the values at `index` those of customers without a row. */
+  /** Uses the values at `index` for customers without a row. */
   setStandard(index: number): void {
     for (let i = 0; i < this.#width; i++) {
       this.#values[i] = this.#values[index * this.#width + i] as number;
@@ -54,7 +54,7 @@ export class PlanTableBuilder implements PlanKeys {
     this.#indexes.set(this.#values.slice(0, this.#width).join(' '), 0);
   }
 
-  /** Adds a row whose key has none yet; a key has at most MAX_KEY_UNITS. */
+  /** Adds a row for a key that has no row yet. A key has at most MAX_KEY_UNITS. */
   addRow(key: string, index: number, line: number): void {
     if (++this.rows * 4 * SLOT_WORDS > this.slots.length * 3) this.#growSlots();
     const hash = hashOfKey(key);
@@ -65,7 +65,7 @@ export class PlanTableBuilder implements PlanKeys {
     this.slots[at + LINE] = line;
   }
 
-  /** Appends a key to the others. Returns the start of its units. */
+  /** Appends a key to `keys`. Returns the position of its first unit. */
   #addKey(key: string): number {
     const start = this.#units + 1;
     const end = start + key.length;

@@ -17,27 +17,27 @@ import {
 } from './plan-columns.js';
 import type { PlansReader } from './read-plans.js';
 
-/** A field of a limit that takes a value from a plan: `max_tokens: { plan: burst, default: 100 }`. */
+/** A field of a limit that reads its value from a plan: `max_tokens: { plan: burst, default: 100 }`. */
 interface PlanValue {
   /** Path of the field in the limit. */
   readonly path: string;
   readonly kind: ValueKind;
   readonly column: number;
   readonly name: string;
-  /** The number for rows and plans without a value; NaN if they need one. */
+  /** The number for rows and plans without the value; NaN if the value is required. */
   readonly default: number;
   readonly written: YamlMap;
 }
 
-/** Reads the rate of a limit without values from plans. */
+/** Reads the rate of a limit that has no values from plans. */
 export type ReadFixedRate = (reader: FieldReader, defaults: RateDefaults) => FixedRate | undefined;
 
 const NAME = new RegExp(PLAN_VALUE_NAME);
 
 /**
- * Reads a limit with fields that take their values from a plan. Returns undefined for a limit without such fields.
- * `readFixed` reads the limit with values in place of the references: first the default values, and later the values of
- * each row. Rows therefore meet the same checks as a policy.
+ * Reads a limit with fields that read their values from a plan. Returns undefined for a limit without such fields.
+ * `readFixed` reads the limit with values in place of the references: first with the default values, and later with the
+ * values of each row. Rows therefore have to pass the same checks as a policy.
  */
 export function readPlannedRate(
   reader: FieldReader,
@@ -95,9 +95,9 @@ function readWithValues(
 }
 
 /**
- * Reports holds that a changed row could not settle exactly. A window counts hits, whatever its limit, but a window in
- * debt stores only the hits above its limit. A token bucket stores the time until it is full, so that held hits would
- * have another size after the change.
+ * Reports limits whose holds could not be settled exactly after a row has changed. A window counts hits regardless of
+ * its limit, but a window in debt stores only the hits above its limit. A token bucket stores the time until it is
+ * full, so the same hits would take a different time to refill after the change.
  */
 function checkHold(reader: FieldReader, { rate, hold }: RateFields, values: readonly PlanValue[]): void {
   if (hold === undefined || rate.kind === 'concurrency') return;
@@ -105,15 +105,14 @@ function checkHold(reader: FieldReader, { rate, hold }: RateFields, values: read
   if (field?.path === 'unit') {
     reader.error(
       'unit',
-      '"unit" cannot come from a plan if the limit has "hold", because a changed unit starts another window; write ' +
-        'the unit, or remove "hold"',
+      '"unit" cannot come from a plan if the limit has "hold", because changing the unit would start a new ' +
+        'window; write a fixed unit, or remove "hold"',
     );
   } else if (rate.kind === 'token_bucket' && values.some(({ path }) => path !== 'hold.amount')) {
     reader.error(
       'hold',
-      '"hold" cannot be combined with a token bucket whose numbers come from a plan, because ' +
-        'after a change, ends of requests would give back too little; write "unit" and "requests_per_unit" ' +
-        'instead, or remove "hold"',
+      '"hold" cannot be combined with a token bucket whose numbers come from a plan, because settlements would give ' +
+        'back too little after a change; write "unit" and "requests_per_unit" instead, or remove "hold"',
     );
   } else if (
     rate.kind === 'window' &&
@@ -123,14 +122,14 @@ function checkHold(reader: FieldReader, { rate, hold }: RateFields, values: read
     reader.error(
       'max_debt',
       'if the limit has "hold" and a value from a plan, "max_debt" must be 0, because a window in debt would stay ' +
-        'used up after a raise; write max_debt: 0',
+        'used up after the limit is raised; write max_debt: 0',
     );
   }
 }
 
 /**
- * Returns the fields that take values from plans, in the order of {@link PLANNED_FIELDS}; undefined without any.
- * Reports invalid ones, and fields that cannot take a value from a plan.
+ * Returns the fields that read their values from plans, in the order of {@link PLANNED_FIELDS}; undefined if there are
+ * none. Reports invalid references, and fields that cannot read their value from a plan.
  */
 function findValues(reader: FieldReader, plans: PlansReader | undefined): readonly PlanValue[] | undefined {
   const values: PlanValue[] = [];
@@ -202,7 +201,7 @@ function readValue(
   return standard === undefined ? undefined : { path, kind, column, name, default: standard, written };
 }
 
-/** Returns the mapping of a limit with numbers instead of the references; a field without a number is absent. */
+/** Returns the mapping of a limit with numbers in place of the references. Omits a field if it has no number. */
 function withValues(map: YamlMap, values: readonly PlanValue[], numbers: readonly number[]): YamlMap {
   let changed = map;
   for (const [i, { path, kind, written }] of values.entries()) {

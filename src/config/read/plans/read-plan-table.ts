@@ -30,7 +30,7 @@ import { PlanTableBuilder } from './plan-table-builder.js';
 import { isRedisAddress, type PlansReader } from './read-plans.js';
 import type { RowSink } from './row-sink.js';
 
-/** Number of checked rows of cells that are remembered; others are checked again. */
+/** Maximum number of combinations of cells whose check is remembered. Further combinations are checked again. */
 const MAX_CHECKED = 100_000;
 /** Value of the column of phases for the phase `active`. */
 const ACTIVE = PHASES.indexOf('active');
@@ -38,25 +38,29 @@ const ACTIVE = PHASES.indexOf('active');
 /** Options of {@link readPlanTable}. */
 export interface PlanTableOptions {
   readonly files: TableFiles;
-  /** The last valid rows, whose values refused rows keep. They stay in effect while the file is invalid. */
+  /**
+   * The last valid rows. Refused rows keep their values from these rows, and all of them stay in effect while the file
+   * is invalid.
+   */
   readonly previous: PlanTable | undefined;
   /** Whether a refused row is an error instead of a warning. */
   readonly badRowsAreErrors: boolean;
   /**
-   * Whether all customers have the default if no rows can be used. In a command, a table that cannot be used is an
-   * error, and rows in Redis are not read, so that all customers have the default.
+   * Whether the policy is read by a server, where all customers have the default if no rows can be used. In a command,
+   * a table that cannot be used is an error. Commands do not read rows in Redis, so all customers then have the
+   * default.
    */
   readonly isServer: boolean;
   /** The secret keys of all domains, which cannot select rows. */
   readonly secretKeys: ReadonlySet<string>;
 }
 
-/** The rows of `plans`, and the file that they come from, with its problems. */
+/** The rows of `plans`, and the problems of the file that contains them. */
 export interface ReadPlanTable {
-  /** Undefined if the file and earlier rows cannot be used, and this is a command. */
+  /** Undefined in a command if neither the file nor earlier rows can be used. */
   readonly table: PlanTable | undefined;
   readonly file: ProblemList | undefined;
-  /** Whether the file is invalid, and `table` has the rows of its last valid version, or none. */
+  /** Whether the file is invalid, so that `table` has the rows of its last valid version, or no rows. */
   readonly isKept: boolean;
 }
 
@@ -106,13 +110,13 @@ function readTable(plans: PlansReader, options: PlanTableOptions): ReadPlanTable
   return { table: kept ?? new RowReader(plans, options).finish(''), file: problems, isKept: true };
 }
 
-/** Returns the last valid rows, for the current limits; undefined without usable rows. */
+/** Returns the last valid rows, adapted to the current limits; undefined if no rows are usable. */
 function lastRows(plans: PlansReader, options: PlanTableOptions): PlanTable | undefined {
   if (options.previous === undefined || plans.reader.problems.errors.length > 0) return undefined;
   return new RowReader(plans, options).finishPrevious(options.previous);
 }
 
-/** Returns the message of a file that cannot be read. Its path is relative to the policy file. */
+/** Returns the message for a file that cannot be read. The path of the file is relative to the policy file. */
 function unreadableMessage({ file = '', from }: PlansReader, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const hint = workingDirectoryHint(file);
@@ -126,7 +130,7 @@ class RowReader implements RowSink {
   readonly readColumns: readonly string[] | undefined;
   /** Indexes of the cells that are read, by name. */
   readonly #cellOf: ReadonlyMap<string, number>;
-  /** Columns of the file with a meaning of their own, which `columns` leaves out. */
+  /** Columns of the file that have a special meaning, but are missing in `columns`. */
   readonly #ignoredFlags = new Set<string>();
   readonly #plans: PlansReader;
   readonly #options: PlanTableOptions;
@@ -136,17 +140,17 @@ class RowReader implements RowSink {
   readonly #noValues: RowValues;
   /** Values of the plans of `define`, by name. */
   readonly #planValues = new Map<string, RowValues>();
-  /** The rows of cells that were checked: the index of their values, or the problem. */
+  /** The combinations of cells that were checked, each with the index of its values, or its problem. */
   readonly #checked = new Map<string, number | RowProblem>();
-  /** The rows in effect, if they come from a file with the same customers. */
+  /** The rows in effect, if they also come from a file and have the same key column. */
   readonly #previous: PlanTable | undefined;
   #problems = new ProblemList('');
-  /** Keys of refused rows, which keep their values or stay without. */
+  /** Keys of refused rows. These customers keep their previous values, if they have any. */
   readonly #refusedKeys = new Set<string>();
   #refused = 0;
   #hasBlocked = false;
   #hasActive = false;
-  /** Number of customers in effect without a row in the file. */
+  /** Number of customers whose row is in effect, but missing in the file. */
   #lost = 0;
 
   constructor(plans: PlansReader, options: PlanTableOptions) {
@@ -169,7 +173,7 @@ class RowReader implements RowSink {
     this.#addPlans();
   }
 
-  /** Checks the plans of `define`, which are also the rows of a policy without a file. */
+  /** Checks the plans of `define`. If the policy has no file, they are also the rows. */
   #addPlans(): void {
     const { defined, columns, standard, file } = this.#plans;
     for (const [name, plan] of defined) {
@@ -179,7 +183,7 @@ class RowReader implements RowSink {
     if (standardIndex !== undefined) this.#builder.setStandard(standardIndex);
     for (const [name, plan] of defined) {
       const index = this.#checkPlan(name);
-      // A plan without some values only needs rows that have them.
+      // If a plan lacks some values, its rows must have them.
       if (index === undefined) continue;
       if (file === undefined) this.#builder.addRow(name, index, plan.reader.map.at.line);
     }
@@ -205,7 +209,7 @@ class RowReader implements RowSink {
     this.#problems = problems;
     readPlanRows(file, bytes, this, problems);
     for (const name of this.#ignoredFlags) {
-      const message = `"${name}" of the rows has no effect, because "columns" of "plans" leaves it out; add it there`;
+      const message = `"${name}" has no effect in this file, because "plans.columns" does not list it; add it there`;
       problems.warn(WHOLE_FILE, '', message);
     }
     if (problems.errors.length > 0 && !this.#options.badRowsAreErrors) return;
@@ -233,7 +237,7 @@ class RowReader implements RowSink {
     this.#checkDrop();
   }
 
-  /** Refuses a file that lacks too many of the customers in effect. */
+  /** Refuses a file that lacks too many of the customers whose rows are in effect. */
   #checkDrop(): void {
     const previous = this.#previous;
     if (previous === undefined) return;
@@ -246,7 +250,7 @@ class RowReader implements RowSink {
       WHOLE_FILE,
       '',
       `${describeDrop(this.#plans, this.#lost, previous.rowCount)}, so the table is probably incomplete; restore it, ` +
-        'or raise "plans.max_drop" if the rows should go',
+        'or raise "plans.max_drop" if the rows were removed on purpose',
     );
   }
 
@@ -276,7 +280,7 @@ class RowReader implements RowSink {
       this.#report(
         placeOf(-1),
         this.by,
-        `another row has the same customer, in line ${first}, and applies; remove one of the two rows`,
+        `line ${first} has a row for the same customer, which weir uses; remove one of the two rows`,
       );
       return;
     }
@@ -311,15 +315,15 @@ class RowReader implements RowSink {
     else this.#problems.warn(at, path, message);
   }
 
-  /** Returns the index of the values that a row has in effect; undefined if the policy no longer accepts them. */
+  /** Returns the index of the values that are in effect for a row; undefined if the policy no longer accepts them. */
   #keep(previous: PlanTable, row: number): number | undefined {
     const { names, kinds } = this.#plans.columns;
     const before = valuesOfRow(previous, row);
-    // The values already include those of the plan, which may be gone or have other values now.
+    // The values already include those of the plan, which may have been removed or changed since then.
     const plan = this.#planNames.indexOf(previous.plans[before[PLAN] as number]?.name ?? '');
     const numbers = names.map((name, i) => {
       const at = previous.columns.indexOf(name);
-      // A number means something else in a column of another type.
+      // The same number would mean something else in a column of another type.
       return previous.kinds[at] === kinds[i] ? (before[FIRST_COLUMN + at] as number) : Number.NaN;
     });
     const checked = this.#check([
@@ -330,10 +334,13 @@ class RowReader implements RowSink {
     return typeof checked === 'number' ? checked : undefined;
   }
 
-  /** Returns the index of the values of a row and its plan, or else the default plan; or the problem. */
+  /**
+   * Returns the index of the values of a row, combined with those of its plan, or else of the default plan. If the row
+   * has a problem, returns the problem.
+   */
   #checkRow(cells: Cells): number | RowProblem {
     let name = '';
-    // With their lengths, because a cell may contain any text.
+    // The name contains the length of each cell, because a cell may contain any text.
     for (const cell of cells) name += cell === undefined ? ' ' : `${cell.length}:${cell}`;
     const known = this.#checked.get(name);
     if (known !== undefined) return known;
@@ -348,7 +355,7 @@ class RowReader implements RowSink {
     const name = cells[PLAN] ?? standard;
     const plan = name === undefined ? this.#noValues : this.#planValues.get(name);
     if (plan === undefined) return { cell: PLAN, message: unknownPlan(name as string, this.#planNames) };
-    // An invalid plan makes the policy invalid, and is reported only once.
+    // An invalid plan makes the policy invalid, and has already been reported.
     if (defined.get(name ?? '')?.isInvalid) return 0;
     const values = [...plan];
     return this.#check(values, columns.read(cells, values));
@@ -356,7 +363,7 @@ class RowReader implements RowSink {
 
   /**
    * Checks the values of a row or a plan. Returns their index, or the problem. `unreadable` is the problem of a cell
-   * whose value is missing for this reason.
+   * that could not be read, so that its value is missing.
    */
   #check(values: RowValues, unreadable?: RowProblem): number | RowProblem {
     const [isUnlimited, isBlocked] = [isSet(values, UNLIMITED), isSet(values, BLOCKED)];
@@ -370,7 +377,7 @@ class RowReader implements RowSink {
     if (problem !== undefined) {
       const isNumber = problem.cell < 0 || problem.cell >= FIRST_COLUMN;
       if (!isNumber || (!isUnlimited && !isBlocked)) return problem;
-      // Such a row needs no numbers. Only the ends of requests of a blocked customer, and operators, use them.
+      // Such a row needs no numbers. For a blocked customer, only settlements and operators use them.
       kept = values.map((value, cell) => (cell < FIRST_COLUMN ? value : Number.NaN));
     }
     this.#hasBlocked ||= isBlocked;
@@ -378,7 +385,9 @@ class RowReader implements RowSink {
     return this.#builder.indexOf(kept);
   }
 
-  /** Adds all previous rows, and returns the table; undefined if the policy no longer accepts any of them. */
+  /**
+   * Adds all previous rows, and returns the table. Returns undefined if the policy no longer accepts any of the rows.
+   */
   finishPrevious(previous: PlanTable): PlanTable | undefined {
     if (previous !== this.#previous) return undefined;
     const kept = new Map<number, number | undefined>();
@@ -393,7 +402,7 @@ class RowReader implements RowSink {
     return { ...this.finish(previous.digest), readAtMillis: previous.readAtMillis };
   }
 
-  /** `digest` is the digest of the file; '' without one. */
+  /** `digest` is the digest of the file; '' if there is no file. */
   finish(digest: string): PlanTable {
     return this.#builder.finish({
       by: this.by,
@@ -418,6 +427,7 @@ class RowReader implements RowSink {
 function unknownPlan(name: string, plans: readonly string[]): string {
   const near = nearest(name, plans);
   if (near !== undefined) return `"${shownStart(name)}" is not a plan of "define"; did you mean "${near}"?`;
-  // A text that resembles no plan may be a customer, if the columns are swapped.
-  return `the row names no plan of "define"; the plans are ${plans.slice(0, 10).join(', ') || 'none'}`;
+  // If the text resembles no plan, the columns may be swapped, and the text may be a customer, which messages do not
+  // contain.
+  return `the row does not name a plan of "define"; the plans are ${plans.slice(0, 10).join(', ') || 'none'}`;
 }

@@ -17,13 +17,13 @@ import {
   type ValueKind,
 } from './plan-columns.js';
 
-/** Maximum number of places that a message lists. */
+/** Maximum number of descriptors that a message lists. */
 const MAX_PLACES = 5;
 
 /** A plan of `define`. */
 class DefinedPlan {
   readonly reader: FieldReader;
-  /** Whether one of the values that were read is invalid, and reported. */
+  /** Whether one of the values that have been read is invalid. The problem has been reported. */
   isInvalid = false;
   readonly #numbers = new Map<string, number>();
 
@@ -31,7 +31,7 @@ class DefinedPlan {
     this.reader = reader;
   }
 
-  /** Returns the number of a value; NaN without a valid one. */
+  /** Returns the number of a value; NaN if the plan has no valid number for it. */
   number(name: string, kind: PlanNumberKind): number {
     const known = this.#numbers.get(name);
     if (known !== undefined) return known;
@@ -46,7 +46,7 @@ class DefinedPlan {
     return this.number(flag, flag) === 1;
   }
 
-  /** Returns the numbers of all cells of a row, without the one of the plan. */
+  /** Returns the numbers of all cells of a row except the cell with the plan. */
   numbers({ names, values }: PlanColumns): readonly number[] {
     const flags = (['unlimited', 'blocked', 'phase'] as const).map((flag) => this.number(flag, flag));
     return [...flags, ...names.map((name, i) => this.number(name, values[i] as ValueKind))];
@@ -63,30 +63,30 @@ class DefinedPlan {
   }
 }
 
-/** The `plans` of a domain, and what its limits take from them. */
+/** The `plans` of a domain, and the values that its limits read from them. */
 export class PlansReader {
   readonly by: string;
-  /** Path of the file with the rows; undefined if the rows are the plans of `define`. */
+  /** Path of the file that contains the rows; undefined if the rows are the plans of `define`. */
   readonly file: string | undefined;
   /** Name of the file as written. */
   readonly from: string;
-  /** Whether the address of the rows has an error, so that weir must not ask it. */
+  /** Whether the address of the rows is invalid, so that weir must not connect to it. */
   readonly isRefusedAddress: boolean;
   readonly maxDrop: number;
   readonly maxDropFrom: number;
   readonly defined: ReadonlyMap<string, DefinedPlan>;
   readonly reader: FieldReader;
-  /** The plan of customers without a row; undefined without a `default`. */
+  /** The plan of customers without a row; undefined if there is no valid `default`. */
   readonly standard: string | undefined;
   readonly columns = new PlanColumns();
   /** The columns of the rows to read; undefined if all columns must be known. */
   readonly readColumns: readonly string[] | undefined;
   private readonly namedColumns: readonly Located<string>[];
-  /** The checks of all limits that use values, which each row must pass. */
+  /** The checks of all limits that read values from plans. Each row must pass these checks. */
   readonly checks: LimitCheck[] = [];
-  /** Places of descriptors with limits, but without an entry on their path that selects a row. */
+  /** Paths of descriptors that have limits, but no entry on their path that selects a row. */
   readonly withoutCustomer: string[] = [];
-  /** Whether a limit with values from plans has errors, so that the values that it uses are not known. */
+  /** Whether a limit with values from plans has errors, so that it is not known which values it uses. */
   hasInvalidLimit = false;
 
   constructor(reader: FieldReader) {
@@ -113,7 +113,7 @@ export class PlansReader {
     return isPlanAddress(this.from);
   }
 
-  /** Whether `blocked` may apply to a customer: to some plan, or to a row of the file. */
+  /** Whether customers may be blocked, by a plan or by a row of the file. */
   get mayBlock(): boolean {
     if (this.file !== undefined) return true;
     return [...this.defined.values()].some((plan) => plan.has('blocked'));
@@ -136,7 +136,7 @@ export class PlansReader {
     } else if (!isHashAddress(url)) {
       reader.error(
         'from',
-        'the address names no hash; write redis://<host>:<port>/<hash>, or add ?db=<number>',
+        'the address does not contain the name of a hash; write redis://<host>:<port>/<hash>, or add ?db=<number>',
       );
     }
   }
@@ -146,19 +146,19 @@ export class PlansReader {
     if (this.file !== undefined && standard !== undefined && defined.get(standard)?.has('unlimited')) {
       reader.warn(
         'default',
-        `"${shownStart(standard)}" is unlimited, so nobody has a limit while the rows cannot be read after a ` +
-          'start; name a plan with limits, and give this plan to customers in the rows',
+        `"${shownStart(standard)}" is unlimited, so no customer has a limit if the rows cannot be read after ` +
+          'a start; choose a plan with limits as the default, and assign this plan to customers in the rows',
       );
     }
     for (const [name, plan] of defined) {
       if (this.file === undefined || !isNullText(name)) continue;
-      const message = `rows without quotes cannot name the plan "${name}", which means no plan; change the name`;
+      const message = `in rows, "${name}" without quotes means that there is no plan; rename the plan`;
       plan.reader.problems.error(plan.reader.map.at, plan.reader.path, message);
     }
     if (this.file === undefined && defined.size === 0) {
       reader.error(
         'from',
-        '"plans" has no rows; name a file with the plan of each customer as "from", or write plans below "define"',
+        '"plans" has no rows; set "from" to a file with the plan of each customer, or write plans below "define"',
       );
     }
     if (this.readColumns !== undefined && this.file === undefined) {
@@ -171,19 +171,23 @@ export class PlansReader {
     }
   }
 
-  /** Reports `by` if its values are secrets: a table of customers must not contain API keys. */
+  /**
+   * Reports an error if the values of the entry `by` are secrets, because a table of customers must not contain API
+   * keys.
+   */
   refuseSecret(secretKeys: ReadonlySet<string>): void {
     if (!isSecretKey(this.by, secretKeys)) return;
     this.reader.error(
       'by',
-      `the values of "${shownStart(this.by)}" are secrets, which a table must not contain; derive an entry from it ` +
-        'with "derive", such as tenant, and write that entry',
+      `the values of "${shownStart(this.by)}" are secrets, which a table must not contain; use "derive" to derive ` +
+        'another entry from it, such as tenant, and write the key of that entry',
     );
   }
 
   /**
-   * Returns the number that describes the limit of customers without a row: the value of the default plan, or, if that
-   * plan has no limit, of the first plan that has one. NaN without one, and undefined if it is invalid.
+   * Returns the number that describes the limit of customers without a row. This is the value of the default plan, or,
+   * if that plan has no limit, the value of the first plan that has one. Returns NaN if no plan has the value, and
+   * undefined if a plan is invalid.
    */
   standardOf(name: string, kind: ValueKind): number | undefined {
     const standard = this.standard === undefined ? undefined : this.defined.get(this.standard);
@@ -195,7 +199,7 @@ export class PlansReader {
     return numbers.find((number) => !Number.isNaN(number)) ?? Number.NaN;
   }
 
-  /** Warns about limits at which a row cannot block its customer. */
+  /** Warns about limits that cannot block customers. */
   warnOfBlocked(): void {
     const { withoutCustomer: places, by } = this;
     if (places.length === 0) return;
@@ -207,7 +211,7 @@ export class PlansReader {
     );
   }
 
-  /** Reports values in `define` that no limit uses, once all limits are read. */
+  /** Reports values in `define` that no limit uses. Call it after all limits have been read. */
   checkNames(): void {
     if (this.hasInvalidLimit) return;
     if (this.checks.length === 0) {
@@ -232,7 +236,10 @@ export class PlansReader {
   }
 }
 
-/** Returns whether the path of an address in Redis is a hash, and its query is empty or a database. */
+/**
+ * Returns whether the path of a Redis address is the name of a hash, and whether its query is empty or selects a
+ * database.
+ */
 function isHashAddress({ pathname, search, hostname }: URL): boolean {
   if (hostname === '' || !/^(?:\?db=\d{1,4})?$/.test(search)) return false;
   try {
@@ -259,8 +266,8 @@ function readDefined(define: FieldReader | undefined): ReadonlyMap<string, Defin
 }
 
 /**
- * Returns the path of the file that `from` names, relative to the policy file; an address stays the same. In a
- * ConfigMap, a name without a directory is another key.
+ * Resolves `from` relative to the policy file. Returns an address unchanged. In a ConfigMap, a name without a directory
+ * is another key.
  */
 function planPath({ problems: { file, folder } }: FieldReader, name: string): string {
   if (isAbsolute(name) || isPlanAddress(name)) return name;
@@ -268,7 +275,7 @@ function planPath({ problems: { file, folder } }: FieldReader, name: string): st
   return join(isKey ? folder : dirname(file), name);
 }
 
-/** Returns the file that `plans` names, readable or not, so that it is not taken for a policy. */
+/** Returns the file in `plans.from`, whether or not it is readable, so that weir does not load it as a policy. */
 export function planFile(root: FieldReader): readonly string[] {
   const plans = root.map.fields.get('plans')?.value;
   const from = plans?.kind === 'map' ? plans.fields.get('from')?.value : undefined;
@@ -280,7 +287,7 @@ export function isPlanAddress(from: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(from);
 }
 
-/** Returns whether an address is a hash in Redis. Others are errors. */
+/** Returns whether an address is a hash in Redis. All other addresses are errors. */
 export function isRedisAddress(address: string): boolean {
   return /^rediss?:/i.test(address);
 }

@@ -4,13 +4,16 @@ import { type Cells, nearColumn } from './plan-columns.js';
 
 /** Receives the rows of a table. */
 export interface RowSink {
-  /** Key of the entry whose value selects the row; the name of its column. */
+  /** Key of the entry whose value selects the row. The column with the customers has the same name. */
   readonly by: string;
   /** Names of the cells of a row. */
   readonly cells: readonly string[];
   /** The columns to read (`columns` of `plans`); undefined if all columns must be known. */
   readonly readColumns: readonly string[] | undefined;
-  /** Returns the index of the cell that a column fills; undefined for an unknown column. {@link by} fills none. */
+  /**
+   * Returns the index of the cell that a column fills; undefined for an unknown column. The column {@link by} fills no
+   * cell.
+   */
   cellOf(column: string): number | 'ignored' | undefined;
   /**
    * Adds a row.
@@ -22,7 +25,7 @@ export interface RowSink {
   refuse(key: string | undefined, at: Position, path: string, message: string): void;
 }
 
-/** Returns the message for a column that no limit uses. `what` names it. */
+/** Returns the message for a column that no limit uses. `what` is the name of the column in the message. */
 export function unknownColumn(column: string, what: string, known: readonly string[]): string {
   const near = nearColumn(column, known);
   const stop = near.endsWith('?') ? '' : '.';

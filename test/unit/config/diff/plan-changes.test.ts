@@ -91,6 +91,6 @@ test.each([
   const changes = diffPolicies(policyWith(before), policyWith(after), Date.UTC(2026, 0, 1) * 1000);
   const text =
     `rows of plans: ${before - after} of ${before} rows are gone, more than 20 %, so a running weir keeps its rows ` +
-    'and refuses the table; raise "plans.max_drop" in the same change if the rows should go';
+    'and refuses the table; raise "plans.max_drop" in the same change if the rows are removed on purpose';
   expect(changes.filter((change) => change.text === text)).toHaveLength(isRefused ? 1 : 0);
 });

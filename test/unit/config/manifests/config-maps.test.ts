@@ -161,7 +161,7 @@ describe('a table of plans in the ConfigMap of its policy', () => {
       'an invalid row',
       block('plans.csv', `${ROWS}bad,silver\n`),
       expect.stringMatching(
-        /^m\.yaml ConfigMap limits\/plans\.csv:3:5: plan: the row names no plan of "define"/,
+        /^m\.yaml ConfigMap limits\/plans\.csv:3:5: plan: the row does not name a plan of "define"/,
       ),
     ],
   ])('%s', (_name, others, ...problems) => {

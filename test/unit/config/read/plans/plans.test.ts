@@ -127,8 +127,8 @@ test('an unlimited plan of customers without a row causes a warning if rows can 
     parse(policy, { 'rows.csv': 'tenant,plan\nacme,gold\n' }).problems.warnings.map(formatProblem);
   const unlimited = POLICY.replace('default: free', 'default: staff');
   expect(warningsOf(unlimited)).toEqual([
-    'policy.yaml:2:47: plans.default: "staff" is unlimited, so nobody has a limit while the rows cannot be read ' +
-      'after a start; name a plan with limits, and give this plan to customers in the rows',
+    'policy.yaml:2:47: plans.default: "staff" is unlimited, so no customer has a limit if the rows cannot be ' +
+      'read after a start; choose a plan with limits as the default, and assign this plan to customers in the rows',
   ]);
   expect(warningsOf(unlimited.replace('from: rows.csv, ', ''))).toEqual([]);
   expect(warningsOf(POLICY)).toEqual([]);
@@ -222,7 +222,7 @@ describe('a cell without a value', () => {
     expect(policy.plans).toMatchObject({ rowCount: 1, refused: 2 });
     expect(problemsOf(WITH_NUMBER, rows, file)).toEqual([
       expect.stringContaining(`n: "n" is the string "${text}"; write a whole number from 0 to 4294967295`),
-      expect.stringContaining('plan: the row names no plan of "define"; the plans are free, gold'),
+      expect.stringContaining('plan: the row does not name a plan of "define"; the plans are free, gold'),
     ]);
   });
 
@@ -250,7 +250,7 @@ describe('a cell without a value', () => {
   test('needs a plan with another name, unless the plans are the rows', () => {
     const policy = POLICY.replace('gold: {', '"null": {');
     expect(problemsOf(policy, 'tenant,plan\nacme,free\n').join('\n')).toContain(
-      'plans.define.null: rows without quotes cannot name the plan "null", which means no plan; change the name',
+      'plans.define.null: in rows, "null" without quotes means that there is no plan; rename the plan',
     );
     expect(limitOf(policyOf(policy.replace(' from: rows.csv,', '')), 'tenant=null')).toBe(
       'token bucket: 9 tokens, 1 every 1s',
@@ -400,7 +400,7 @@ describe('"columns" of "plans"', () => {
     expect(problemsOf(columns('plan'), rows)).toEqual([
       expect.stringContaining('rows.csv:4:1: a quote is not closed on this line'),
       expect.stringContaining(
-        'rows.csv:7:1: the row has 2 columns, but the first line names 3; correct the commas',
+        'rows.csv:7:1: the row has 2 columns, but the first line has 3; correct the commas',
       ),
     ]);
     const policy = withRows(rows, columns('plan'));
@@ -443,7 +443,7 @@ describe('"columns" of "plans"', () => {
     ['rows.csv', 'tenant,plan,burst,blocked\nacme,gold,5,true\n'],
     ['rows.yaml', 'acme: { plan: gold, burst: 5, blocked: true }\n'],
   ])('warns if it leaves out a column with a meaning in %s', (file, rows) => {
-    const why = 'of the rows has no effect, because "columns" of "plans" leaves it out; add it there';
+    const why = 'has no effect in this file, because "plans.columns" does not list it; add it there';
     expect(problemsOf(columns('burst'), rows, file)).toEqual([
       `${file}: "plan" ${why}`,
       `${file}: "blocked" ${why}`,
@@ -478,7 +478,7 @@ describe('a table that two domains share', () => {
     expect(errors).toEqual([]);
     expect(warnings.map(formatProblem)).toEqual([
       expect.stringMatching(
-        /rows\.csv:3:3: plan: the row names no plan of "define"; the plans are free, gold, e, staff/,
+        /rows\.csv:3:3: plan: the row does not name a plan of "define"; the plans are free, gold, e, staff/,
       ),
     ]);
   });
@@ -639,7 +639,7 @@ describe('a row that is invalid', () => {
       `rows.csv:3:6: burst: "burst" is "${text}"; write digits only, without leading zeros and separators`,
     ]),
     ['tenant,burst\nok,1\n,5', 'rows.csv:3:1: tenant: the customer is missing'],
-    ['tenant,burst\nok,1\nacme,5,6', 'rows.csv:3:1: the row has 3 columns, but the first line names 2'],
+    ['tenant,burst\nok,1\nacme,5,6', 'rows.csv:3:1: the row has 3 columns, but the first line has 2'],
     [
       'tenant,blocked\nok,true\nacme,maybe',
       'rows.csv:3:6: blocked: "blocked" is "maybe"; write true or false',
@@ -659,7 +659,7 @@ describe('a row that is invalid', () => {
   test('is the second one of the same customer', () => {
     const { policy, tableFiles } = parse(POLICY, { 'rows.csv': 'tenant,plan\nacme,gold\nacme,free\n' });
     expect(tableFiles[0]?.warnings.map(formatProblem)).toEqual([
-      'rows.csv:3:1: tenant: another row has the same customer, in line 2, and applies; remove one of the two rows',
+      'rows.csv:3:1: tenant: line 2 has a row for the same customer, which weir uses; remove one of the two rows',
     ]);
     expect(limitOf(policy, 'tenant=acme')).toBe('token bucket: 9 tokens, 1 every 1s');
   });
