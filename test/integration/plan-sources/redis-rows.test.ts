@@ -185,10 +185,10 @@ test.each([
 });
 
 test.each([
-  ['redis://127.0.0.1:6379', 'names no hash'],
-  ['redis://127.0.0.1:6379/plans?key=x', 'names no hash'],
+  ['redis://127.0.0.1:6379', 'does not contain the name of a hash'],
+  ['redis://127.0.0.1:6379/plans?key=x', 'does not contain the name of a hash'],
   ['redis://user:secret@127.0.0.1/plans', 'contains a password'],
-  ['redis://127.0.0.1/%ZZ', 'names no hash'],
+  ['redis://127.0.0.1/%ZZ', 'does not contain the name of a hash'],
   ['redis://[', 'is not a URL'],
   ['ftp://127.0.0.1/plans.csv', 'is not a URL'],
   ['https://127.0.0.1/plans.csv', 'does not read tables over HTTP any more'],
