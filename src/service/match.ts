@@ -15,8 +15,8 @@ import { Decision, hitsOf, NO_TAKES, OVERRIDE_LABEL, type PlannedTake, type Requ
 import type { GivenUpReason } from './record/decision-record.js';
 
 /**
- * Matches every descriptor of a validated request with one snapshot of the domain's policy, and plans the takes.
- * Returns the bound that the request exceeds. The decisions are then incomplete.
+ * Matches every descriptor of a validated request against one snapshot of the domain's policy, and plans the takes: one
+ * item for each bucket. If the request exceeds a bound, returns this bound, and the decisions are incomplete.
  */
 export function matchAndPlan(context: RequestContext): GivenUpReason | undefined {
   const { policy, decisions, options } = context;
@@ -43,8 +43,8 @@ export function matchAndPlan(context: RequestContext): GivenUpReason | undefined
 const NONE: readonly never[] = [];
 
 /**
- * Returns the decision of the next descriptor if it has a token: it meets no limits. Undefined if the descriptor has
- * none. Only domains with holds have tokens.
+ * Returns the decision for the next descriptor if it has a hold token, because limits do not apply to such a
+ * descriptor. Returns undefined if the descriptor has no token. Only domains with holds have tokens.
  */
 function settlementDecision(
   { policy, options, settlements, decisions }: RequestContext,
@@ -55,7 +55,7 @@ function settlementDecision(
   const { entries } = descriptor;
   const { entry } = options.answers.holdNames;
   const { phase, onStoreFailure } = policy;
-  // Logs need not contain the token, which is long.
+  // The token is long, and logs do not have to contain it.
   const hidden = { key: entry, value: '[hold token]' };
   const match: Match = {
     rules: NONE,
@@ -88,7 +88,10 @@ export function planDescriptor(context: RequestContext, descriptor: Descriptor, 
   return separateEnds(decision, others);
 }
 
-/** Returns the takes of a blocked customer as if it were not blocked, because its requests in flight still end. */
+/**
+ * Returns the takes of a blocked customer as if the customer were not blocked, so that the holds of requests in flight
+ * can still be settled.
+ */
 function takesOfUnblocked(
   context: RequestContext,
   descriptor: Descriptor,
@@ -101,7 +104,10 @@ function takesOfUnblocked(
   });
 }
 
-/** Returns the take of a limit as if the customer were not blocked, because only this take has the limit's bucket. */
+/**
+ * Returns the take of a limit as if the customer were not blocked, because only this take contains the bucket of the
+ * limit.
+ */
 export function takeWithoutBlock(
   context: RequestContext,
   descriptor: Descriptor,
@@ -114,12 +120,12 @@ export function takeWithoutBlock(
   return takeOfRule(context, descriptor, match, match.rules.indexOf(rule as Rule), unblocked);
 }
 
-/** Returns whether a descriptor gives hits back. With 0 hits, it only looks. */
+/** Returns whether a descriptor is a refund. A refund of 0 hits is a peek. */
 function isRefund({ isNegativeHits }: Descriptor, hits: number): boolean {
   return isNegativeHits && hits > 0;
 }
 
-/** Returns the take of a rule, whose names are those of the rule at `index` of a match. */
+/** Returns the take of a rule. The take has the names of the rule at `index` of a match. */
 function takeOfRule(
   context: RequestContext,
   descriptor: Descriptor,
@@ -131,7 +137,7 @@ function takeOfRule(
   const { request } = context;
   const { answers } = context.options;
   const isSoft = rule.onOver !== undefined;
-  // Quotas deny only together, but a blocked customer is denied whatever the others say.
+  // A request is denied by quotas only if all of them deny it, but a blocked customer is denied in any case.
   const quota = !isSoft && !isBlocked(rule) && (answers.quotaMode || rule.quotaMode);
   const phaseEnforcement = enforcementOfRule(rule, quota, context);
   const ruleEnforcement = spills ? 'spill' : isSoft ? 'observe' : phaseEnforcement;
@@ -139,8 +145,8 @@ function takeOfRule(
   const refund = isRefund(descriptor, asked);
   const hold = refund ? undefined : rule.hold;
   const pairsOldest = hold?.pair === 'oldest';
-  // A call with 0 hits only looks, unless it starts a request of a rule whose other calls are ends. A refund of 0 hits
-  // looks at any rule.
+  // A call with 0 hits is a peek. The exception is a rule with `pair: oldest`, for which such a call starts a request,
+  // and a call with hits ends one. A refund of 0 hits is a peek for every rule.
   const starts = pairsOldest ? asked === 0 && !descriptor.isNegativeHits : asked > 0;
   const isEnd = pairsOldest && asked > 0;
   const hits = starts ? context.boundedSlots(rule.rate, hold?.amount ?? asked) : asked;
@@ -222,8 +228,8 @@ function overrideRate(unit: WindowUnit, requests: number, algorithm: Algorithm):
 }
 
 /**
- * Window units by number of envoy.type.v3.RateLimitUnit. Also accepts WEEK (7) of RateLimitResponse, since callers mix
- * the two enums up.
+ * Window units by their number in envoy.type.v3.RateLimitUnit. Also contains WEEK (7) of RateLimitResponse, because
+ * callers confuse the two enums.
  */
 export const OVERRIDE_UNITS: Readonly<Record<number, WindowUnit>> = {
   1: 'second',
@@ -235,7 +241,7 @@ export const OVERRIDE_UNITS: Readonly<Record<number, WindowUnit>> = {
   7: 'week',
 };
 
-/** Returns the first error in the descriptors of a request to a known domain, as a sentence for the caller. */
+/** Returns the first error in the descriptors of a request to a known domain, as a message for the caller. */
 export function findBadDescriptor(descriptors: readonly Descriptor[]): string | undefined {
   for (let index = 0; index < descriptors.length; index++) {
     const descriptor = descriptors[index] as Descriptor;

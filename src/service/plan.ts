@@ -20,28 +20,31 @@ export interface PlanOptions {
   readonly answers: AnswerOptions;
   /** Maximum number of limits in a request (MAX_LIMITS): the store decides a request in one atomic step. */
   readonly maxLimits: number;
-  /** Bounds the matching of a request; one request is matched at a time. */
+  /** Bounds the matching work of a request. Only one request is matched at a time. */
   readonly matchWork: MatchWork;
-  /** Returns random numbers from 0 up to, but not including, 1, for `enforce_percent`; Math.random if absent. */
+  /** Returns random numbers from 0 up to, but not including, 1. `enforce_percent` needs them. Math.random if absent. */
   readonly random?: () => number;
 }
 
-/** A take that one descriptor requests from one bucket, and its outcome. */
+/** The deduction that one descriptor requests from one bucket, and its outcome. */
 export interface PlannedTake extends TakeItem {
   readonly holds: BoundHold | undefined;
   /** Enforcement in the store: {@link ruleEnforcement}, or `observe` if the take cannot deny the request. */
   enforcement: Enforcement;
-  /** Enforcement of the rule in this request: phase, `shadow_mode`, `quota_mode` and `enforce_percent` determine it. */
+  /**
+   * Enforcement of the rule in this request, which depends on the phase, `shadow_mode`, `quota_mode` and
+   * `enforce_percent`.
+   */
   ruleEnforcement: Enforcement;
-  /** Whether the request is marked if it is over this soft limit (`on_over`). */
+  /** Whether the request is marked if it exceeds this soft limit (`on_over`). */
   readonly marks: boolean;
-  /** For the limit that decides for its chain (`then`): all limits of the chain, in order. Otherwise empty. */
+  /** If this limit decides for its chain (`then`), all limits of the chain, in order. Otherwise empty. */
   chain: readonly PlannedTake[];
   /** Absent for a limit override. */
   readonly rule: Rule | undefined;
   /** `Rule.name`; '' for an override, as in the reference. */
   readonly name: string;
-  /** The entry of Match.statNames; '' for an override, whose name only statistics need. */
+  /** The entry of Match.statNames; '' for an override, because only statistics need its name. */
   readonly stat: string;
   /** Label in metrics and logs: `Rule.path`, or `override`. */
   readonly label: string;
@@ -50,24 +53,27 @@ export interface PlannedTake extends TakeItem {
   /** `shadow_mode` of the rule. */
   readonly shadow: boolean;
   readonly onStoreFailure: StoreFailurePolicy;
-  /** Outcome from the store or the failure policy; absent before, and with the failure policy `allow`. */
+  /**
+   * Outcome from the store or the failure policy. Undefined before the store has decided, and with the failure policy
+   * `allow`.
+   */
   outcome: TakeOutcome | undefined;
 }
 
 /** The state of one descriptor from its match to its answer. */
 export class Decision {
   readonly match: Match;
-  /** Takes that can deny or are observed; none without a rule, or if unlimited or replaced. */
+  /** The takes of the descriptor. Empty if no rule matches, or if the rules are unlimited or replaced. */
   takes: readonly PlannedTake[];
   readonly unlimited: boolean;
   /** Whether the descriptor has a limit override, which replaces the rules. */
   readonly overridden: boolean;
   /**
-   * Results of the hold token, see {@link Settlements}, or of {@link oldestEnds}. Undefined for a descriptor that ends
-   * no holds.
+   * Results of settling the hold token (see {@link Settlements}) or {@link oldestEnds}. Undefined if the descriptor
+   * settles no holds.
    */
   ends: readonly HoldRecord[] | undefined;
-  /** Takes that are not takes, but ends of requests (`pair: oldest`). Their hits are the use. */
+  /** Items that settle the oldest hold of a bucket, because a request ends (`pair: oldest`). Their hits are the use. */
   oldestEnds: readonly PlannedTake[] = NO_TAKES;
 
   constructor(
@@ -84,16 +90,16 @@ export class Decision {
     this.ends = ends;
   }
 
-  /** Whether the descriptor ends holds and meets no limits. */
+  /** Whether the descriptor only settles holds, so that no limits apply to it. */
   get onlyEnds(): boolean {
     return this.ends !== undefined && this.takes.length === 0;
   }
 }
 
-/** Label of limit overrides in metrics and logs. Callers choose overrides, so all of them share one series. */
+/** Label of limit overrides in metrics and logs. All overrides share one series, because callers choose them. */
 export const OVERRIDE_LABEL = 'override';
 
-/** Returns the hits of a descriptor: its own addend, or the addend of the request, where 0 means 1. */
+/** Returns the hits of a descriptor: its own addend, or else the addend of the request, in which 0 means 1. */
 export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): number {
   return descriptor.hitsAddend ?? (request.hitsAddend === 0 ? 1 : request.hitsAddend);
 }
@@ -101,20 +107,20 @@ export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): numbe
 export const NO_TAKES: readonly PlannedTake[] = [];
 
 /**
- * The state of one request from its descriptors to its answer. Created once for each request of a domain that has a
- * policy; each step adds its results.
+ * The state of one request from its descriptors to its answer. It is created once for each request to a domain with a
+ * policy, and each step adds its results.
  */
 export class RequestContext {
   readonly options: PlanOptions;
   readonly request: RateLimitRequest;
-  /** Settlements of the hold tokens in the request; undefined without tokens. */
+  /** Settlements of the hold tokens in the request; undefined if the request has no tokens. */
   readonly settlements: Settlements | undefined;
   /** The policy snapshot that decides the request. */
   readonly policy: DomainPolicy;
   readonly caller: Caller;
   /** Monotonic time of arrival; 0 if neither a deadline nor a log needs it. */
   readonly startMicros: number;
-  /** Wall clock time of planning, and later of the answer. */
+  /** Wall clock time at which the request is planned, and later the time of the answer. */
   wallMicros: number;
   /** Wall clock time at which the store decided; 0 if no log needs it. */
   decidedMicros = 0;
@@ -122,15 +128,15 @@ export class RequestContext {
   readonly decisions: Decision[] = [];
   /** The takes that are sent to the store; see {@link takesOf}. */
   takes: readonly PlannedTake[] = NO_TAKES;
-  /** Whether an enforced bucket is over its limit. */
+  /** Whether the request exceeds an enforced limit. */
   limitDenies = false;
-  /** Whether there are enforced quotas and all of them are over their limits. */
+  /** Whether there are enforced quotas, and the request exceeds all of them. */
   quotasDeny = false;
-  /** Value of {@link quotasDeny} if all phases were active. */
+  /** Value that {@link quotasDeny} would have if all phases were active. */
   quotasWouldDeny = false;
   /** Whether the answer is OVER_LIMIT. */
   denied = false;
-  /** Token of the holds that the request placed; undefined if it placed none. */
+  /** Hold token for the holds that the request has placed; undefined if it has placed none. */
   token: string | undefined = undefined;
   private drawn = -1;
   private slots = 0;
@@ -153,8 +159,8 @@ export class RequestContext {
   }
 
   /**
-   * Returns `hits`, or a number that is always limited if the request would take more slots of concurrency limits than
-   * one item may. This bounds the work for one request.
+   * Returns `hits`. If the request would occupy more slots of concurrency limits than one item may, returns a number
+   * that exceeds every limit instead. This bounds the work for one request.
    */
   boundedSlots(rate: Rate | undefined, hits: number): number {
     if (rate?.kind !== 'concurrency') return hits;
@@ -163,8 +169,8 @@ export class RequestContext {
   }
 
   /**
-   * Returns the number from 0 up to, but not including, 100 that is compared with `enforce_percent`. It is drawn once
-   * per request, when it is first needed, so that all rules agree.
+   * Returns a random number from 0 up to, but not including, 100, which is compared with `enforce_percent`. It is drawn
+   * once per request, when it is first needed, so that all rules make the same choice.
    */
   percent(): number {
     if (this.drawn < 0) this.drawn = (this.options.random ?? Math.random)() * 100;
@@ -172,14 +178,14 @@ export class RequestContext {
   }
 }
 
-/** Returns whether the limit is soft (`on_over`): requests over it pass. */
+/** Returns whether the limit is soft (`on_over`), so that requests over the limit are allowed. */
 export function isSoft({ rule }: PlannedTake): boolean {
   return rule?.onOver !== undefined;
 }
 
 /**
- * Returns the takes in groups: the limits of a chain (`then`) together, and each other limit alone. The last limit of a
- * chain decides for all of them.
+ * Returns the takes in groups. The limits of a chain (`then`) form one group, and each other limit forms its own group.
+ * The last limit of a chain decides for the whole chain.
  */
 export function chainsOf(takes: readonly PlannedTake[]): readonly (readonly PlannedTake[])[] {
   const chains: PlannedTake[][] = [];
@@ -192,7 +198,10 @@ export function chainsOf(takes: readonly PlannedTake[]): readonly (readonly Plan
   return chains;
 }
 
-/** Returns the limits before the one that paid for its chain (`then`); none if it is the first one, or did not pay. */
+/**
+ * Returns the limits in a chain (`then`) before `take`, if `take` has paid for the request. Returns none if `take` is
+ * the first limit, or has not paid.
+ */
 export function passedOver(take: PlannedTake): readonly PlannedTake[] {
   const { chain, outcome } = take;
   return chain.length === 0 || outcome?.limited !== false ? NO_TAKES : chain.slice(0, chain.indexOf(take));

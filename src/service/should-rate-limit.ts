@@ -46,13 +46,13 @@ export interface ShouldRateLimitOptions extends PlanOptions {
   /** Returns the policies in effect; undefined until the first load. */
   readonly policies: () => PolicySet | undefined;
   readonly observer: DecisionObserver;
-  /** Receives samples of decisions; absent if there is no decision log. */
+  /** Receives samples of decisions; undefined if there is no decision log. */
   readonly decisionLog?: DecisionLog | undefined;
   /** Maximum time for a store call (REDIS_TIMEOUT), in microseconds. */
   readonly storeTimeoutMicros: number;
-  /** Marks hold tokens; a new key if absent. */
+  /** Marks hold tokens. If absent, tokens are marked with a new key. */
   readonly holdMarks?: HoldMarks;
-  /** Requests that wait for the store; a new object if absent. */
+  /** Counts requests that wait for the store. If absent, a new object is created. */
   readonly waiting?: WaitingRequests;
 }
 
@@ -61,19 +61,21 @@ const NO_OUTCOMES: readonly TakeOutcome[] = [];
 type Reply = RateLimitResponse | Refusal;
 
 /**
- * Decides RateLimitRequests, independent of transport and store. Accepts encoded messages, and returns encoded answers
- * or a {@link Refusal}. It answers synchronously if the request is small and the store answers at once. Large requests
- * wait for their turn. Requests above a bound are not decided, but get an answer.
+ * Decides RateLimitRequests, independently of transport and store. Accepts encoded messages, and returns encoded
+ * answers or a {@link Refusal}. Answers synchronously if the request is small and the store answers synchronously.
+ * Large requests wait for their turn. Requests above a bound are answered without a decision.
  */
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
   readonly #large: LargeRequests;
   readonly #observation: Observation;
-  /** Whether buckets are in memory. Then calls cannot miss a deadline, so the clock is not read for it. */
+  /**
+   * Whether buckets are in memory. If they are, calls cannot miss a deadline, so there is no need to read the clock.
+   */
   readonly #isSynchronous: boolean;
   readonly #waiting: WaitingRequests;
   readonly #holds: Holds;
-  /** A field, so that requests share one function object. */
+  /** This is a field, so that all requests share one function object. */
   readonly #encoded = (decided: Reply): Uint8Array | Refusal =>
     decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
 
@@ -120,7 +122,7 @@ export class ShouldRateLimit {
     return this.#decide(request, bytesOf(request), this.#startMicros(), caller);
   }
 
-  /** Waits for ends of holds that no request waits for, see {@link LateEnds.drain}. */
+  /** Waits for settlements of holds that no request waits for; see {@link LateEnds.drain}. */
   drainHolds(graceMs: number): Promise<number> {
     return this.#holds.drain(graceMs);
   }
@@ -137,7 +139,7 @@ export class ShouldRateLimit {
   ): Reply | Promise<Reply> {
     const policy = this.#policyFor(request, startMicros, caller);
     if (!('match' in policy)) return policy;
-    // Settlements come before all that may end without a decision, because Envoy sends a token only once.
+    // Settle the holds before any step that may end without a decision, because Envoy sends each token only once.
     const settlements = this.#settle(request, policy, caller);
     const context = new RequestContext(this.#options, request, policy, caller, startMicros, settlements);
     if (request.exceeded !== undefined) return this.#giveUp(context, request.exceeded);
@@ -180,8 +182,8 @@ export class ShouldRateLimit {
   }
 
   /**
-   * Answers a request without a decision: denies it if a rule may deny it. `mayDeny` is undefined if the rules are
-   * unknown. Then any rule of the domain may, and any override that was not read.
+   * Answers a request without a decision. Denies the request if a rule may deny it. `mayDeny` is undefined if the rules
+   * are unknown. In this case, every rule of the domain counts, and every override that may not have been read.
    */
   #giveUp(
     context: RequestContext,
@@ -205,14 +207,14 @@ export class ShouldRateLimit {
   }
 
   #take(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
-    // Settlements come first, so that the limits of the same request find what they give back.
+    // Settle the holds first, so that the limits of the same request can use the hits that are given back.
     const done = context.settlements?.done;
     const oldest = context.policy.hasHolds ? this.#holds.settleOldest(context) : undefined;
     const settled = oldest === undefined ? done : Promise.all([done, oldest]);
     if (settled === undefined) return this.#takeLimits(context, storeDeadlineMicros);
     const { request, caller } = context;
     const answered = this.#waiting.begin(bytesOf(request), caller.connection);
-    // Without memory for another request that waits, the limits are decided at once.
+    // If there is no memory for another waiting request, decide the limits immediately.
     if (answered === undefined) return this.#takeLimits(context, storeDeadlineMicros);
     return settled.then(() => {
       answered();
@@ -264,8 +266,8 @@ export class ShouldRateLimit {
   }
 
   /**
-   * Returns the store's deadline: the caller's deadline minus the margin for the reply, or the end of the store's
-   * timeout, whichever is earlier.
+   * Returns the deadline for the store: the caller's deadline minus the margin for the reply, or the time at which the
+   * store's timeout ends, whichever is earlier.
    */
   #storeDeadline(nowMicros: number, { deadlineMicros }: Caller): number {
     if (this.#isSynchronous) return Number.POSITIVE_INFINITY;
@@ -297,14 +299,14 @@ export class ShouldRateLimit {
     return response;
   }
 
-  /** Returns the time at which the store decided, or else the time of this process. */
+  /** Returns the time at which the store decided. If the store reported no time, returns the time of this process. */
   #decidedMicros(result: TakeResult): number {
     const { clock } = this.#options;
     const ofRedis = result instanceof StorageError ? undefined : result.find(isTimed)?.decidedMicros;
     return ofRedis ?? clock.exactWallMicros?.() ?? clock.wallMicros();
   }
 
-  /** Applies the failure policies; returns an answer if they leave the request undecided. */
+  /** Applies the failure policies. Returns an answer if they do not decide the request. */
   #decideWithoutStore(context: RequestContext, error: StorageError): Reply | undefined {
     const { counts } = this.#observation;
     const { takes, policy, decisions } = context;

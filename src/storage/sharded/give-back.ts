@@ -3,10 +3,10 @@ import { isSkipped } from '../../limiter/decide.js';
 import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 
 /**
- * Returns the refunds of a request that this store allowed and another partition denied. A refund never exceeds what
- * the request has cost others until then (`TakeItem.undoMark`). Charges that reached the maximum debt are not undone.
- * Windows keep the hits that they count for denied requests (`countDeniedHits`). The caller ends the holds, which gives
- * their hits back.
+ * Returns the refunds for a request that this store has allowed, but another partition has denied. A refund never
+ * exceeds the tokens that other requests have lost because of this request (`TakeItem.undoMark`). Charges that have
+ * reached the maximum debt are not undone. Windows keep the hits that they count for denied requests
+ * (`countDeniedHits`). The caller settles the holds, which returns their hits.
  */
 export function refundsOf(
   items: readonly TakeItem[],
@@ -28,23 +28,23 @@ export function refundsOf(
 }
 
 /**
- * Returns the outcomes of the items as if the request had taken nothing, which a denied request reports. They are
- * exact, with two exceptions. Waits may be 1 µs off. Buckets in debt are rounded to the nearest token. The holds that
- * the request has placed are abandoned.
+ * Returns the outcomes of the items as if the request had taken nothing, because a denied request reports this state.
+ * The outcomes are exact, with two exceptions: waits may be off by 1 µs, and buckets in debt are rounded to the nearest
+ * token. The holds that the request has placed are reported as abandoned.
  */
 export function outcomesBeforeTake(
   items: readonly TakeItem[],
   outcomes: readonly TakeOutcome[],
   countDeniedHits: boolean,
 ): TakeOutcome[] {
-  /** Hits that this item and earlier items took, by bucket. */
+  /** Hits that this item and earlier items have taken from each bucket. */
   const takenByKey = new Map<string, number>();
   return outcomes.map((found, i) => {
     const item = items[i] as TakeItem;
     const { key, rate } = item;
     const taken = isSkipped(items, outcomes, i) ? 0 : takenBy(item, found, countDeniedHits);
     const hits = (takenByKey.get(key) ?? 0) + taken;
-    // All hits of a charge may have exceeded the maximum debt.
+    // Possibly, all hits of a charge have exceeded the maximum debt.
     const outcome = found.forgiven > 0 ? { ...found, forgiven: 0 } : abandoned(found);
     if (hits === 0) return outcome;
     takenByKey.set(key, hits);
@@ -55,7 +55,7 @@ export function outcomesBeforeTake(
       const waitMicros = outcome.limited || remaining === 0 ? Number.POSITIVE_INFINITY : 0;
       return { ...outcome, used: inFlight, remaining, waitMicros };
     }
-    // A limit in a list of limits reports the state that it found.
+    // A limit in a list of limits reports the state before the request.
     if (outcome.limited && rate.allOrNothing) return outcome;
     const used = Math.max(0, outcome.used - hits);
     return { ...outcome, used, remaining: rate.remaining(outcome.limited, used) };
@@ -70,16 +70,16 @@ function abandoned(outcome: TakeOutcome): TakeOutcome {
 function takenBy(item: TakeItem, outcome: TakeOutcome, countDeniedHits: boolean): number {
   const { rate, hits, refund, settles } = item;
   if (outcome.hold === 'placed') return hits;
-  // A settlement is final, and is repeated if it failed elsewhere.
+  // A settlement is final. If it failed on another server, it is repeated.
   if (settles !== undefined) return 0;
   if (refund || outcome.limited || rate.countsDenied(countDeniedHits)) return 0;
   // A bucket at its maximum debt gets no refund.
   return rate.kind === 'token_bucket' && outcome.forgiven > 0 ? 0 : hits - outcome.forgiven;
 }
 
-/** Returns the outcome for a bucket with `hits` more tokens. */
+/** Returns the outcome that the bucket would have with `hits` more tokens. */
 function withAddedHits(rate: TokenBucketRate, outcome: TakeOutcome, hits: number): TakeOutcome {
-  // An empty bucket waits for one token; a longer wait is its debt.
+  // The wait of an empty bucket is the time for one token. If the wait is longer, the bucket has debt.
   const rounded = rate.q === 1 ? 0 : 1;
   const owedMicros = rate.maxDebt > 0 ? outcome.waitMicros - costWhole(rate, 1) - rounded : 0;
   const owed = owedMicros > 0 ? Math.ceil((owedMicros * rate.q) / rate.p) : 0;

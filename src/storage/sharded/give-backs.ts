@@ -3,13 +3,13 @@ import { refundsOf } from './give-back.js';
 import type { PartitionRequest } from './partition-requests.js';
 import type { GiveBackResult } from './shard.js';
 
-/** Number of give-backs to one store or partition since start, by result. */
+/** Number of give-backs since the start of the process, by result. */
 export interface GiveBackStats {
-  /** Everything was given back. */
+  /** All hits were given back. */
   readonly made: number;
-  /** Some refunds were refused, or got no reply. They may have been applied. */
+  /** Some refunds were refused, or were not answered, so that they may have been applied. */
   readonly failed: number;
-  /** Some refunds were not sent, because the connection of the take was lost. */
+  /** Some refunds were not sent, because the connection on which the hits were taken was lost. */
   readonly skipped: number;
 }
 
@@ -17,22 +17,22 @@ export interface GiveBackStats {
 export interface GiveBackOptions {
   /** Maximum time for a request to several partitions, and for giving back, in microseconds. */
   readonly timeoutMicros: number;
-  /** The same setting as in the servers. */
+  /** Whether windows count the hits of denied requests. The servers must have the same setting. */
   readonly countDeniedHits: boolean;
-  /** Returns the time of the clock of deadlines, in microseconds. */
+  /** Returns the time, in microseconds, of the clock that deadlines refer to. */
   readonly monotonicMicros: () => number;
   /** Receives the refunds of a partition when they are sent, and again when their result is known. */
   readonly onGiveBack?: ((refunds: readonly TakeItem[]) => void) | undefined;
 }
 
-/** Results from worst to best. The result of a request is the worst of its partitions. */
+/** Results from worst to best. The result of a request is the worst result of its partitions. */
 const WORST_FIRST: readonly GiveBackResult[] = ['failed', 'skipped', 'made'];
 
 /**
- * Gives back what denied requests took from other partitions, except holds. No answer waits for it. Each refund is sent
- * once, because a repetition might give back too much, and not after the connection of the take was
- * lost. Windows that began later do not change, and tokens that would have overflowed since the take are not given back
- * ({@link refundsOf}).
+ * Gives back the hits that denied requests have taken from other partitions, except holds. Answers do not wait for
+ * this. Each refund is sent only once, because repeating it might give back too much. No refund is sent after the
+ * connection on which the hits were taken has been lost. Windows that have begun since then do not change, and tokens
+ * that would have overflowed since then are not given back ({@link refundsOf}).
  */
 export class GiveBacks {
   readonly #options: GiveBackOptions;
@@ -47,7 +47,9 @@ export class GiveBacks {
     return this.#counts;
   }
 
-  /** Starts to give back the hits that the allowing partitions among `requests` took. */
+  /**
+   * Starts giving back the hits that were taken from those partitions among `requests` that have allowed the request.
+   */
   begin(requests: readonly PartitionRequest[]): void {
     const sent = this.#send(requests).then((result) => {
       if (result !== undefined) this.#counts[result]++;
@@ -56,7 +58,7 @@ export class GiveBacks {
     this.#underWay.add(sent);
   }
 
-  /** Resolves when all earlier give-backs have ended. */
+  /** Resolves when all give-backs that have begun before the call have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay);
   }
@@ -64,7 +66,7 @@ export class GiveBacks {
   /** Returns the worst result, or undefined if no hits had to be given back. */
   async #send(requests: readonly PartitionRequest[]): Promise<GiveBackResult | undefined> {
     const { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack } = this.#options;
-    // Giving back has its own timeout, because the timeout of the request may be over.
+    // Giving back has its own timeout, because the timeout of the request may have expired.
     const deadlineMicros = monotonicMicros() + timeoutMicros;
     const results: Promise<GiveBackResult>[] = [];
     for (const request of requests) {

@@ -21,21 +21,21 @@ const UNDECIDED: TakeOutcome = {
   cached: false,
 };
 
-/** The same for an item that may have placed a hold. */
+/** Outcome of such an item if it may have placed a hold. */
 const UNANSWERED: TakeOutcome = { ...UNDECIDED, hold: 'abandoned' };
 
 /** The part of a request that one partition decides. */
 export class PartitionRequest {
   readonly items: TakeItem[] = [];
-  /** Indexes of its items in the request. */
+  /** Index of each item in the request. */
   readonly indexes: number[] = [];
-  /** The outcomes of its items that are known so far. */
+  /** The outcomes of the items, as far as they are known. */
   outcomes: readonly TakeOutcome[] = [];
   /** The {@link Shard.connectionEpoch} at the time of the reply. */
   takenEpoch: unknown;
   readonly partition: Partition;
   readonly shard: Shard | undefined;
-  /** The items that were sent to the shard, and their result. */
+  /** The items that were sent to the shard. `#result` is their result. */
   #sentItems: readonly TakeItem[] = [];
   #result: TakeResult | undefined;
   #isGivenBack = false;
@@ -48,8 +48,8 @@ export class PartitionRequest {
   }
 
   /**
-   * Sends its items to the server, unless the server is known to be unavailable. `asked` are the items in the form in
-   * which they are sent. Records the result, at once or later.
+   * Sends the items to the server, unless the server is known to be unavailable, and records the result. `asked` are
+   * the items in the form in which they are sent. Returns a promise if the server does not answer synchronously.
    */
   send(callOptions: TakeOptions, asked: readonly TakeItem[]): Promise<void> | undefined {
     const { shard, partition } = this;
@@ -61,19 +61,19 @@ export class PartitionRequest {
     return undefined;
   }
 
-  /** Records that it cannot be sent because of `error`. */
+  /** Records that the items cannot be sent because of `error`. */
   refuse(error: StorageError | undefined): void {
     this.#result ??= error;
   }
 
-  /** Why it is undecided; undefined if it is decided or was not sent. */
+  /** The reason why the partition has not decided; undefined if it has decided, or if nothing was sent to it. */
   get error(): StorageError | undefined {
     return this.#result instanceof StorageError ? this.#result : undefined;
   }
 
   /**
-   * Whether the shard has decided and an enforced item does not fit, which is enough to deny the request. Otherwise, a
-   * caller could get around available limits by naming an unavailable bucket.
+   * Whether the shard has decided that the request exceeds an enforced limit. This is enough to deny the request, even
+   * if other shards are unavailable. Otherwise, callers could bypass a limit by adding a bucket that is unavailable.
    */
   get denies(): boolean {
     if (this.error !== undefined) return false;
@@ -82,7 +82,7 @@ export class PartitionRequest {
     );
   }
 
-  /** Whether it has a quota that is not used up. */
+  /** Whether a quota of this partition is not used up. */
   get hasQuotaLeft(): boolean {
     return this.items.some(
       ({ enforcement }, i) => enforcement === 'quota' && this.outcomes[i]?.limited === false,
@@ -93,7 +93,7 @@ export class PartitionRequest {
     return this.items.some(({ enforcement }) => enforcement === 'quota');
   }
 
-  /** The items that were sent and taken, and their outcomes; undefined if none were taken. */
+  /** The items that were sent, with their outcomes, if the partition has allowed them; otherwise undefined. */
   get taken():
     | { readonly items: readonly TakeItem[]; readonly outcomes: readonly TakeOutcome[] }
     | undefined {
@@ -103,14 +103,14 @@ export class PartitionRequest {
     return deniesRequest(items, outcomes) ? undefined : { items, outcomes };
   }
 
-  /** Returns {@link taken} once, so that it is given back only once. */
+  /** Returns {@link taken}. May be called only once, so that the hits are given back only once. */
   takeBack(): PartitionRequest['taken'] {
     expectState(!this.#isGivenBack, 'the hits of a request are given back only once');
     this.#isGivenBack = true;
     return this.taken;
   }
 
-  /** Returns the outcomes of its items in a denied request. */
+  /** Returns the outcomes that the items have in a denied request. */
   outcomesOfDenial(countDeniedHits: boolean): readonly TakeOutcome[] {
     const { taken, error } = this;
     if (error !== undefined) {
@@ -123,7 +123,7 @@ export class PartitionRequest {
       : outcomesBeforeTake(taken.items, taken.outcomes, countDeniedHits);
   }
 
-  /** Records the outcomes of its refunds. */
+  /** Records the outcomes of the refunds. */
   noteRefunds(outcomes: readonly TakeOutcome[]): void {
     let at = 0;
     this.outcomes = this.items.map((item, i) => {
@@ -140,8 +140,8 @@ export class PartitionRequest {
 }
 
 /**
- * Divides a request by partition, in the order of the first items. If a partition has no server, the error is the
- * result of its request.
+ * Divides a request into one request for each partition, in the order of their first items. If a partition has no
+ * server, its request has the error as its result.
  */
 export function divide(
   items: readonly TakeItem[],

@@ -1,12 +1,12 @@
 import type { BucketStore, StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 
 /**
- * A property of a bucket. Only buckets with the same partition can be decided in one call. It is the slot in a Redis
- * Cluster, together with the key while the slot is migrating.
+ * Identifies a group of buckets that one call can decide together. In a Redis Cluster, this is the slot of a bucket,
+ * together with its key while the slot is migrating.
  */
 export type Partition = string | number;
 
-/** Result of giving back hits: applied, refused or without a reply, or not sent. */
+/** Result of giving back hits. `made`: applied. `failed`: refused, or not answered. `skipped`: not sent. */
 export type GiveBackResult = 'made' | 'failed' | 'skipped';
 
 export interface PartitionTake {
@@ -21,31 +21,33 @@ export interface PartitionTake {
 /** Options that all partitions of a request share. */
 export type TakeOptions = Omit<PartitionTake, 'partition' | 'items'>;
 
-/** One of the servers that store buckets. Fulfils the contract of {@link BucketStore} for items of one partition. */
+/**
+ * One of the servers that store buckets. For items of one partition, it fulfills the contract of {@link BucketStore}.
+ */
 export interface Shard {
-  /** Returns why it would refuse any take now, or undefined if it would not. */
+  /** Returns the reason why the server would refuse all takes at the moment; undefined if it would accept them. */
   refusal(mayWait: boolean): StorageError | undefined;
   takePartition(take: PartitionTake): TakeResult | Promise<TakeResult>;
   /**
-   * Identifies the connection. The value stays equal (`===`) as long as Redis certainly has the earlier takes. The
-   * value changes after a lost connection, if the new one may lead to a Redis without these takes. Undefined without a
-   * connection.
+   * Identifies the connection. The value does not change (`===`) as long as Redis certainly has the effects of earlier
+   * takes. If the connection is lost, and the new one may lead to a Redis without these effects, the value changes.
+   * Undefined if there is no connection.
    */
   readonly connectionEpoch: unknown;
   /**
-   * Gives back, once, the hits that were taken while {@link connectionEpoch} was `takenEpoch`. Returns `skipped` if it
-   * has changed. The items are those of `refundsOf`, all in one partition. Never rejects, ends by its deadline, and
-   * follows no redirection.
+   * Gives back the hits that were taken while {@link connectionEpoch} was `takenEpoch`, and does so only once. Returns
+   * `skipped` if the epoch has changed. The items come from `refundsOf`, and are all in one partition. Never rejects,
+   * resolves by the deadline, and does not follow redirections.
    */
   giveBackPartition(take: PartitionTake, takenEpoch: unknown): Promise<GiveBackResult>;
 }
 
 /** Maps buckets to servers. */
 export interface ShardMap {
-  /** The partition of all buckets; undefined if there are several. */
+  /** The partition of all buckets; undefined if there are several partitions. */
   readonly onlyPartition?: Partition | undefined;
   partitionOf(item: TakeItem): Partition;
-  /** Returns the server of a partition, or an error if it has none. */
+  /** Returns the server of a partition, or an error if the partition has no server. */
   shardOf(partition: Partition): Shard | StorageError;
   /** Closes all shards after their takes have settled. */
   close(): Promise<void>;

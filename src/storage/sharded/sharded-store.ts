@@ -17,27 +17,28 @@ export interface ShardedStoreOptions extends GiveBackOptions {
 }
 
 /**
- * Buckets on several servers: a cluster, or two Redis servers. A request whose buckets share a partition is forwarded
- * unchanged. A request to several partitions is sent to all of them at once, and each decides its part in one step. The
- * request is denied if one of them denies it, or if all of its quotas are used up. The partitions that allowed it then
- * get their hits back (`refundsOf`). Refunds of an allowed request follow in a second step, because other requests may
- * use refunded hits, which could then not be taken back. If a request takes from and refunds the same bucket, it takes
- * first.
+ * Stores buckets on several servers: a cluster, or two Redis servers. If all buckets of a request are in one partition,
+ * the request is forwarded unchanged. Otherwise, the parts of the request are sent to all partitions at the same time,
+ * and each partition decides its part in one step. The request is denied if one partition denies it, or if all quotas
+ * of the request are used up. The hits are then given back to the partitions that have allowed their part
+ * (`refundsOf`). The refunds of an allowed request follow in a second step, because other requests may use refunded
+ * hits, so that the refund could not be reversed. If a request both takes hits from a bucket and refunds hits to it, it
+ * takes the hits first.
  *
- * - An error of one partition fails the request, unless another partition denies it. Otherwise, a caller could get
- * around available limits by naming an unavailable bucket. The other partitions get their hits back, except hits
- * counted for a denied request, and refunds.
- * - Giving back never delays the answer. A refund is tried once, because a repetition might give back too much, and
- * not after the connection of the take was lost. Tokens may therefore be lost, but none are created. The caller ends
- * the abandoned holds, which may be repeated.
- * - Until the hits are given back, other requests see the buckets without these tokens, and may be denied. Tokens that
- * would have overflowed without the take are not given back (`TakeItem.undoMark`).
+ * - If one partition fails, the request fails, unless another partition denies it. If the request were not denied,
+ *   callers could bypass available limits by adding an unavailable bucket. The hits are given back to the other
+ *   partitions, except refunds and hits that are also counted for denied requests.
+ * - Giving back never delays the answer. It is tried only once, because repeating it might give back too much, and not
+ *   after the connection on which the hits were taken has been lost. Tokens may therefore be lost, but no tokens are
+ *   created. The caller settles the abandoned holds, which it may repeat.
+ * - Until the hits are given back, they are missing in the buckets, so other requests may be denied. Tokens that would
+ *   have overflowed if the request had not taken them are not given back (`TakeItem.undoMark`).
  */
 export class ShardedStore implements BucketStore {
   readonly #options: ShardedStoreOptions;
   readonly #main: ShardMap;
   readonly #perSecond: ShardMap | undefined;
-  /** {@link ShardMap.onlyPartition} if there is only one map. */
+  /** {@link ShardMap.onlyPartition} of the main map, if there is no other map. */
   readonly #onlyPart: Partition | undefined;
   readonly #giveBacks: GiveBacks;
 
@@ -83,14 +84,14 @@ export class ShardedStore implements BucketStore {
   }
 
   /**
-   * Waits for give-backs, for the timeout at most, and closes the maps. The main map closes last, because requests that
-   * the other map ends may have to be given back in the main map.
+   * Waits for give-backs, at most for the timeout, and closes the maps. The main map is closed last, because requests
+   * that fail when the other map is closed may have taken hits in the main map, which must be given back.
    */
   async close(): Promise<void> {
     await this.#giveBacks.settled();
     await this.#perSecond?.close();
     await this.#main.close();
-    // Give-backs of requests that ended because the map was closed.
+    // Wait for the give-backs of requests that failed because the map was closed.
     await this.#giveBacks.settled();
   }
 
@@ -105,7 +106,7 @@ export class ShardedStore implements BucketStore {
     const deadlineMicros = Math.min(callOptions.deadlineMicros, monotonicMicros() + timeoutMicros);
     noteRefusals(requests, callOptions.mayWait);
     const defersRefunds = items.some(canDeny);
-    // No partition knows whether the quotas of the others are used up.
+    // A partition does not know whether the quotas of other partitions are used up.
     const observesQuotas = requests.filter(({ hasQuota }) => hasQuota).length > 1;
     const inFirstStep = (item: TakeItem): TakeItem => {
       if (item.refund) return defersRefunds ? { ...item, hits: 0 } : item;
@@ -127,8 +128,8 @@ export class ShardedStore implements BucketStore {
   }
 
   /**
-   * Returns the result of a request that is not allowed, according to its results so far, and starts to give its hits
-   * back. Returns undefined if the request is allowed.
+   * If the results so far do not allow the request, starts to give its hits back, and returns the result of the
+   * request. Returns undefined if the request is allowed.
    */
   #denialOrError(items: readonly TakeItem[], requests: readonly PartitionRequest[]): TakeResult | undefined {
     const { countDeniedHits } = this.#options;
@@ -140,7 +141,7 @@ export class ShardedStore implements BucketStore {
     return join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits));
   }
 
-  /** Returns the error of a request with its abandoned holds. */
+  /** Returns the error of a request, together with its abandoned holds. */
   #withAbandoned(
     error: StorageError,
     items: readonly TakeItem[],
@@ -153,7 +154,7 @@ export class ShardedStore implements BucketStore {
     return new StorageError(reason, message, { cause: error, unsent, abandoned });
   }
 
-  /** Sends the deferred refunds of an allowed request as its last step. Returns the error of a failed refund. */
+  /** Sends the deferred refunds of an allowed request, which is the last step. If a refund fails, returns its error. */
   async #refund(
     requests: readonly PartitionRequest[],
     callOptions: TakeOptions,
@@ -182,16 +183,18 @@ const SPLIT_CHAIN =
   'the limits of a chain ("then") may be on different servers, because their slot is migrating; retry later';
 
 /**
- * Returns whether the second Redis stores a bucket: a window of one second. A window of several seconds is an extension
- * of weir and stays in the main Redis. Windows with debt also stay there. The same applies to windows in a list of
- * limits, because a denied request must not change them.
+ * Returns whether the second Redis stores a bucket. It stores windows of one second. Windows of several seconds are an
+ * extension of weir, and stay in the main Redis. Windows with debt also stay there, as do windows in a list of limits,
+ * because a denied request must not change them.
  */
 export function isPerSecond({ rate }: Pick<TakeItem, 'rate'>): boolean {
   if (rate.kind !== 'window' || rate.unit !== 'second' || rate.multiplier !== 1) return false;
   return rate.maxDebt === 0 && !rate.allOrNothing;
 }
 
-/** Returns whether two limits of a chain (`then`) are in different partitions, so that no step decides both. */
+/**
+ * Returns whether two limits of a chain (`then`) are in different partitions, so that no single step can decide both.
+ */
 function splitsChain({ items, indexes }: PartitionRequest): boolean {
   return items.some(
     ({ enforcement }, i) => enforcement === 'spill' && indexes[i + 1] !== (indexes[i] as number) + 1,
@@ -208,8 +211,8 @@ function firstError(requests: readonly PartitionRequest[]): StorageError | undef
 }
 
 /**
- * Refuses the requests whose servers are unavailable. If there are any, also refuses the requests that cannot deny,
- * except settlements.
+ * Refuses the parts of a request whose servers are unavailable. If there are any, also refuses the parts that cannot
+ * deny the request, except settlements.
  */
 function noteRefusals(requests: readonly PartitionRequest[], mayWait: boolean): void {
   const refusals = new Map<Shard, StorageError | undefined>();
