@@ -194,7 +194,10 @@ function observerOf(verdict: Verdict, rowOf: RowOf): DecisionObserver {
       verdict.entries ??= entries;
       return NO_SERIES;
     },
-    unknownDomain: () => NO_SERIES,
+    unknownDomain: (domain) => {
+      verdict.unknownDomain = domain;
+      return NO_SERIES;
+    },
     requestGivenUp: (_domain, why) => {
       verdict.undecided = why;
     },

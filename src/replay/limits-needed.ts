@@ -94,11 +94,6 @@ class Sender {
     this.firstMicros = nowMicros;
   }
 
-  /** Adds the difference between the use of a hold and its estimate. */
-  correct(hits: number): void {
-    this.hits += hits;
-  }
-
   add(hits: number, nowMicros: number): void {
     this.hits += hits;
     if (nowMicros !== this.lastMicros) this.moments++;
@@ -312,7 +307,9 @@ export class UnlimitedStore implements LocalBuckets {
   #note(item: TakeItem, outcome: TakeOutcome, nowMicros: number): void {
     const { key, hits, refund, rate, settles } = item;
     if (settles !== undefined) {
-      if (outcome.hold === 'settled') this.#senders.get(key)?.correct(refund ? -hits : hits);
+      // The difference between the use of a hold and its estimate.
+      const sender = outcome.hold === 'settled' ? this.#senders.get(key) : undefined;
+      if (sender !== undefined) sender.hits += refund ? -hits : hits;
       return;
     }
     const { rule } = item as PlannedTake;

@@ -210,39 +210,40 @@ export function decisionReader(facts: LogFacts): LineReader {
     const line = parseLine(text);
     if (line === undefined) return 'not_json';
     if (line['decision'] === undefined) return line['level'] === undefined ? 'no_descriptors' : 'other_line';
-    const { time, domain, descriptors: listed, code, reason, sample } = line;
-    const timeMicros = times.read(time);
+    const timeMicros = times.read(line['time']);
     if (timeMicros === undefined) return 'no_time';
-    if (typeof domain !== 'string' || !Array.isArray(listed)) return 'no_descriptors';
-    if (reason !== undefined && reason !== 'unknown_domain') return 'above_bound';
-    if (typeof sample === 'number' && sample < facts.sample) facts.sample = sample;
-    if (line['cut'] === true) facts.cut++;
-    const descriptors: Descriptor[] = [];
-    const deniedBy: string[] = [];
-    const holdIds: string[] = [];
-    const holdEnds: LoggedHoldEnd[] = [];
-    for (const logged of listed as readonly LoggedDescriptor[]) {
-      const end = holdsIn(logged, holdIds, facts);
-      if (end !== undefined) {
-        holdEnds.push(end);
-        continue;
-      }
-      const descriptor = descriptorIn(logged);
-      if (typeof descriptor === 'string') return descriptor;
-      descriptors.push(descriptor);
-      if (logged.code === 'OVER_LIMIT' && typeof logged.rule === 'string') deniedBy.push(logged.rule);
+    if (line['reason'] !== undefined && line['reason'] !== 'unknown_domain') return 'above_bound';
+    try {
+      return decisionIn(line, timeMicros, facts);
+    } catch {
+      // A member has another type than those that weir writes.
+      return 'no_descriptors';
     }
-    const request = { domain, descriptors, hitsAddend: 0 };
-    return {
-      timeMicros,
-      request,
-      denied: code === 'OVER_LIMIT',
-      deniedBy,
-      end: undefined,
-      holdIds,
-      holdEnds,
-    };
   };
+}
+
+function decisionIn(line: JsonLine, timeMicros: number, facts: LogFacts): LoggedCall | LineFault {
+  const { domain, code, sample } = line;
+  if (typeof domain !== 'string') return 'no_descriptors';
+  const descriptors: Descriptor[] = [];
+  const deniedBy: string[] = [];
+  const holdIds: string[] = [];
+  const holdEnds: LoggedHoldEnd[] = [];
+  for (const logged of line['descriptors'] as readonly LoggedDescriptor[]) {
+    const end = holdsIn(logged, holdIds, facts);
+    if (end !== undefined) {
+      holdEnds.push(end);
+      continue;
+    }
+    const descriptor = descriptorIn(logged);
+    if (typeof descriptor === 'string') return descriptor;
+    descriptors.push(descriptor);
+    if (logged.code === 'OVER_LIMIT' && typeof logged.rule === 'string') deniedBy.push(logged.rule);
+  }
+  if (typeof sample === 'number' && sample < facts.sample) facts.sample = sample;
+  if (line['cut'] === true) facts.cut++;
+  const request = { domain, descriptors, hitsAddend: 0 };
+  return { timeMicros, request, denied: code === 'OVER_LIMIT', deniedBy, end: undefined, holdIds, holdEnds };
 }
 
 /** A descriptor as server/decision-log/decision-line.ts writes it. Any member may be missing or wrong. */
@@ -257,30 +258,26 @@ interface LoggedDescriptor {
   readonly holds?: readonly { readonly event?: unknown; readonly id?: unknown; readonly used?: unknown }[];
 }
 
-const END_EVENTS: ReadonlySet<unknown> = new Set(['settled', 'unknown', 'malformed', 'waiting', 'lost']);
 /** Value of an entry with a hold token. */
 const HIDDEN_TOKEN = '[hold token]';
 
 /** Collects the ids of the holds that a descriptor placed. Returns the end of holds if it had a hold token. */
-function holdsIn(
-  { entries, holds }: LoggedDescriptor,
-  placed: string[],
-  facts: LogFacts,
-): LoggedHoldEnd | undefined {
-  if (!Array.isArray(holds)) return undefined;
+function holdsIn(logged: LoggedDescriptor, placed: string[], facts: LogFacts): LoggedHoldEnd | undefined {
+  const { entries, holds, hits } = logged;
+  if (holds === undefined) return undefined;
   const ids: string[] = [];
-  let used: number | undefined;
+  let isKnown = true;
   let hasId = true;
-  for (const hold of holds) {
-    if (typeof hold.id === 'string') (hold.event === 'placed' ? placed : ids).push(hold.id);
-    else if (hold.event === 'placed' || hold.event === 'settled') hasId = false;
-    if (END_EVENTS.has(hold.event) && typeof hold.used === 'number') used = hold.used;
+  for (const { id, event, used } of holds) {
+    if (typeof id === 'string') (event === 'placed' ? placed : ids).push(id);
+    else if (event === 'placed' || event === 'settled') hasId = false;
+    // The line shows the slots of a limit on concurrent requests as their use, and 1 hit for an unknown use.
+    if (event === 'settled' && used === undefined) isKnown = false;
   }
   const isEnd = (entries as readonly DescriptorEntry[]).some(({ value }) => value === HIDDEN_TOKEN);
   // The oldest hold of a bucket ends with the entries of the bucket, and needs no id.
-  const needsId = isEnd || holds.some(({ event }) => event === 'placed');
-  if (needsId && !hasId) facts.holdsWithoutId++;
-  return isEnd ? { ids, used } : undefined;
+  if (!hasId && (isEnd || holds.some(({ event }) => event === 'placed'))) facts.holdsWithoutId++;
+  return isEnd ? { ids, used: isKnown ? (hits as number | undefined) : undefined } : undefined;
 }
 
 function descriptorIn(logged: LoggedDescriptor): Descriptor | LineFault {

@@ -116,7 +116,7 @@ export class Replay {
       this.#after = this.#newDecider(policy, this.#store);
       this.#deciders = [this.#after, this.#newDecider(policy, this.#unlimited)];
     } else {
-      this.#after = this.#newDecider(policy, new ObservedStore(this.#store, this.#unlimited));
+      this.#after = this.#newDecider(policy, observed(this.#store, this.#unlimited));
       this.#deciders = [this.#after];
     }
     if (this.#before !== undefined) this.#deciders = [this.#before, ...this.#deciders];
@@ -229,27 +229,16 @@ export class Replay {
   }
 }
 
-/** A store that shows its takes to another one. */
-class ObservedStore implements BucketStore, LocalStore {
-  readonly #store: MemoryStore;
-  readonly #observer: UnlimitedStore;
-
-  constructor(store: MemoryStore, observer: UnlimitedStore) {
-    this.#store = store;
-    this.#observer = observer;
-  }
-
-  take(items: readonly TakeItem[]): readonly TakeOutcome[] {
-    this.#observer.take(items);
-    return this.#store.take(items);
-  }
-
-  close(): Promise<void> {
-    return this.#store.close();
-  }
-}
-
 /** Returns whether a policy has limits that hold something until requests end. */
 function holdsIn({ domains }: PolicySet): boolean {
   return [...domains.values()].some(({ hasHolds }) => hasHolds);
+}
+
+/** Returns a store that shows its takes to another one. */
+function observed(store: MemoryStore, observer: UnlimitedStore): BucketStore & LocalStore {
+  const take = (items: readonly TakeItem[]): readonly TakeOutcome[] => {
+    observer.take(items);
+    return store.take(items);
+  };
+  return { take, close: () => store.close() };
 }

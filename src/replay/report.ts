@@ -28,13 +28,7 @@ export interface ReportInput {
 }
 
 /** Numbers of a row in the report. */
-interface Counts {
-  readonly requests: number;
-  readonly before: number;
-  readonly after: number;
-  readonly newlyDenied: number;
-  readonly newlyAllowed: number;
-}
+type Counts = Omit<Row, 'add'>;
 
 interface ReportedRule extends Counts {
   readonly domain: string;
@@ -91,12 +85,10 @@ export interface Report {
   readonly notes: readonly string[];
   readonly gate: {
     readonly maxNewlyDenied: string;
-    readonly result: GateResult;
+    readonly result: 'kept' | 'exceeded' | 'undecided';
     readonly why: string;
   } | null;
 }
-
-type GateResult = 'kept' | 'exceeded' | 'undecided';
 
 /** Part of the lines that may be unreadable for a gate to have a result. */
 const MAX_UNREADABLE = 0.001;
@@ -105,15 +97,8 @@ const MAX_UNREADABLE = 0.001;
 export function reportOf(input: ReportInput): Report {
   const { result, by } = input;
   const { tally, firstMicros, lastMicros } = result;
-  const rules = [...tally.rules.values()]
-    .filter(({ requests }) => requests > 0)
-    .sort(byEffect(({ label }) => label));
-  const callers = [...tally.callers].sort(
-    byEffect(
-      ([caller]) => caller,
-      ([, row]) => row,
-    ),
-  );
+  const rules = [...tally.rules].sort(byEffect).flatMap(([, row]) => (row.requests > 0 ? [row] : []));
+  const callers = [...tally.callers].sort(byEffect);
   return {
     policy: input.policyName,
     against: input.againstName ?? null,
@@ -148,15 +133,8 @@ function countsOf({ requests, before, after, newlyDenied, newlyAllowed }: Row): 
 }
 
 /** Orders rows by their newly denied requests, then by their requests, then by name. */
-function byEffect<Item>(
-  nameOf: (item: Item) => string,
-  rowOf: (item: Item) => Row = (item) => item as unknown as Row,
-): (a: Item, b: Item) => number {
-  return (a, b) => {
-    const [rowA, rowB] = [rowOf(a), rowOf(b)];
-    const order = rowB.newlyDenied - rowA.newlyDenied || rowB.requests - rowA.requests;
-    return order === 0 ? (nameOf(a) < nameOf(b) ? -1 : 1) : order;
-  };
+function byEffect([a, rowA]: readonly [string, Row], [b, rowB]: readonly [string, Row]): number {
+  return rowB.newlyDenied - rowA.newlyDenied || rowB.requests - rowA.requests || (a < b ? -1 : 1);
 }
 
 function timeText(micros: number): string | null {

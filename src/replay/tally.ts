@@ -49,6 +49,8 @@ export class Verdict {
   denied = false;
   /** Why the call got no decision: it was refused, or given up because of a bound. */
   undecided = '';
+  /** The domain of the call if it has no policy. */
+  unknownDomain: string | undefined;
   uses: LimitUse[] = [];
   /** Entries of a descriptor after `derive`; undefined if no limit applied. */
   entries: readonly Entry[] | undefined;
@@ -56,6 +58,7 @@ export class Verdict {
   clear(): void {
     this.denied = false;
     this.undecided = '';
+    this.unknownDomain = undefined;
     this.uses = [];
     this.entries = undefined;
   }
@@ -109,6 +112,7 @@ export class Tally {
     this.#addToRules(call, before, after);
     if (this.#by !== undefined) this.#rowOfCaller(call, this.#by, after).add(isBefore, after.denied);
     if (after.undecided !== '') increment(this.undecided, after.undecided);
+    if (after.unknownDomain !== undefined) increment(this.unknownDomains, after.unknownDomain);
   }
 
   #addToRules(call: LoggedCall, before: Verdict | undefined, after: Verdict): void {
