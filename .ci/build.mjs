@@ -2,7 +2,7 @@
 // time (see src/assets.ts). With --serving, it compiles only src/ and the upstream of docs/start.md, to the same files,
 // without type checks, because a server installs too few packages for them.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { describeFiles } from './descriptors.mjs';
@@ -35,18 +35,25 @@ for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })
   mkdirSync(dirname(join('build', source)), { recursive: true });
   cpSync(source, join('build', source));
 }
-// The page at / of the debug port. The server assembles these parts into a document.
+// The page at / of the debug port. The server assembles the script, the style sheet and page.html into a document. The
+// licences of the packages in the bundle require their texts in every copy.
+const licences = ['preact', '@preact/signals', 'uplot'].map((name) => {
+  const text = readFileSync(join('node_modules', name, 'LICENSE'), 'utf8');
+  return `${name}\n\n${text.trim()}\n`;
+});
 await bundle({
-  entryPoints: ['src/page/page.ts'],
+  entryPoints: ['src/page/page.tsx'],
   outfile: 'build/src/page/page.js',
+  banner: { js: `/*\n${licences.join('\n')}*/` },
   bundle: true,
   minify: true,
   format: 'esm',
   target: 'es2022',
   charset: 'utf8',
   logLevel: 'warning',
+  tsconfig: 'src/page/tsconfig.json',
 });
-for (const part of ['src/page/page.html', 'src/page/page.css']) cpSync(part, join('build', part));
+cpSync('src/page/page.html', 'build/src/page/page.html');
 for (const asset of ['package.json', 'proto', 'deploy/policies', 'deploy/init']) {
   cpSync(asset, join('build', asset), { recursive: true });
 }

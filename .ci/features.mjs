@@ -8,7 +8,7 @@ import { isProgram, root } from './shell.mjs';
 
 export const PAGE = 'docs/internals/features.md';
 const COUNTED = ['src', 'test', 'docs'];
-const TEXTS = /^(?:src\/.*\.(?:ts|lua|css|html)|test\/.*\.ts|docs\/.*\.md)$/;
+const TEXTS = /^(?:src\/.*\.(?:tsx?|lua|css|html)|test\/.*\.ts|docs\/.*\.md)$/;
 
 /**
  * feature | who asked for it | patterns. A file belongs to the first row with a pattern that its path contains.

@@ -35,7 +35,7 @@ export function sourceDigest() {
   for (const folder of ['src', 'test', 'deploy', '.ci/docs', 'proto'].filter((name) =>
     existsSync(join(root, name)),
   )) {
-    const isSource = (path) => /\.(ts|lua|proto|yaml|css|html)$|(^|\/)tsconfig\.json$/.test(path);
+    const isSource = (path) => /\.(tsx?|lua|proto|yaml|css|html)$|(^|\/)tsconfig\.json$/.test(path);
     for (const path of [...filesBelow(folder)].filter(isSource).sort()) add(path);
   }
   return hash.digest('hex');

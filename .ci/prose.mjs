@@ -53,7 +53,7 @@ const PHRASES = [
 const CHECKED = ['README.md', 'CHANGELOG.md', '.ci', 'deploy', 'docs', 'proto', 'src', 'test'];
 /** These quote the phrases. */
 const QUOTING = ['.ci/prose.mjs', 'test/integration/prose.test.ts'];
-const PROSE = /\.(?:md|ts|mjs|cjs|lua|html|proto|ya?ml|sh)$/;
+const PROSE = /\.(?:md|tsx?|mjs|cjs|lua|html|proto|ya?ml|sh)$/;
 /** Folders whose spelling is checked. Tests contain mistakes on purpose. */
 const SPELLED = CHECKED.filter((path) => path !== 'test' && path !== '.ci');
 

@@ -15,8 +15,8 @@ const paths = readdirSync(root, { withFileTypes: true }).flatMap((entry) => {
   if (!['.ci', 'deploy', 'docs', 'proto', 'src', 'test'].includes(entry.name)) return [];
   return [...filesBelow(entry.name, root)];
 });
-const isCode = (path) => /^(src|test|deploy|\.ci)\/.*\.(ts|mjs|cjs)$/.test(path);
-const isSource = (path) => path.startsWith('src/') && path.endsWith('.ts');
+const isCode = (path) => /^(src|test|deploy|\.ci)\/.*\.(tsx?|mjs|cjs)$/.test(path);
+const isSource = (path) => path.startsWith('src/') && /\.tsx?$/.test(path);
 const texts = new Map(paths.filter(isCode).map((path) => [path, readFileSync(join(root, path), 'utf8')]));
 
 const scanned = new Map([...texts].map(([path, text]) => [path, scan(text)]));
@@ -46,7 +46,10 @@ function* lineWidth() {
 /** Returns the files that `path` imports, or runs in a thread or process. */
 function importsOf(path) {
   const text = texts.get(path);
-  const at = (spec) => normalize(join(dirname(path), spec)).replace(/\.js$/, '.ts');
+  const at = (spec) => {
+    const named = normalize(join(dirname(path), spec)).replace(/\.js$/, '.ts');
+    return texts.has(named) ? named : `${named}x`;
+  };
   const imported = [...text.matchAll(/(?:from|import|import\()\s*'(\.[^']+)'/g)].map(([, spec]) => at(spec));
   const started = [...text.matchAll(/'(\.{0,2}\/?[\w/.-]+)\.js'/g)].map(([, spec]) => `${spec}.ts`);
   return [...imported, ...started.flatMap((spec) => [at(spec), spec.replace(/^build\//, '')])];
@@ -72,7 +75,7 @@ function* unused() {
     .map((path) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : ''))
     .join('\n');
   const all = [...texts.keys()];
-  const commands = all.filter((path) => told.includes(`build/${path.replace(/\.ts$/, '.js')}`));
+  const commands = all.filter((path) => told.includes(`build/${path.replace(/\.tsx?$/, '.js')}`));
   const tests = all.filter((path) => /\.(test|bench)\.ts$/.test(path));
   const isTest = (path) => path.startsWith('test/');
   const used = reachableFrom([
@@ -109,7 +112,7 @@ function* unusedExports() {
 }
 
 const FILE_NAMED =
-  /(?<![\w/.*-])((?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs|cjs|md|lua|proto|sh))(?![\w/])/g;
+  /(?<![\w/.*-])((?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:tsx?|mjs|cjs|md|lua|proto|sh))(?![\w/])/g;
 
 /** Returns the comments of source files, and the text of manual pages, as one text for each file. */
 function* remarks() {
@@ -180,7 +183,7 @@ function* references() {
 /** Hosts of package registries. Many networks reach packages through another host, which the clients know. */
 const REGISTRY_HOST =
   /\b(?:[a-z-]+\.)*(?:npmjs\.(?:org|com)|pypi\.org|pythonhosted\.org|crates\.io|rubygems\.org|proxy\.golang\.org|sum\.golang\.org|yarnpkg\.com|unpkg\.com|jsdelivr\.net|maven\.org|nuget\.org|packagist\.org)\b/gi;
-const TEXT_FILE = /\.(?:ts|mjs|cjs|js|md|json|ya?ml|toml|lua|proto|sh|tpl|txt|html|css)$|(?:^|\/)[\w-]+$/;
+const TEXT_FILE = /\.(?:tsx?|mjs|cjs|js|md|json|ya?ml|toml|lua|proto|sh|tpl|txt|html|css)$|(?:^|\/)[\w-]+$/;
 
 function* registryHosts() {
   for (const path of paths.filter((one) => TEXT_FILE.test(one))) {

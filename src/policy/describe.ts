@@ -90,7 +90,13 @@ function describeTurn(phase: string, atMicros: number, wallMicros: number): stri
 /** Formats a rule on one line. */
 export function describeRule(rule: Rule, wallMicros: number): string {
   const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeLimit(rule), describePlanned(rule.plan)];
-  parts.push(`phase ${describePhase(rule.phase, wallMicros)}`);
+  parts.push(`phase ${describePhase(rule.phase, wallMicros)}`, ...describeOptions(rule));
+  return parts.filter((part) => part !== '').join('; ');
+}
+
+/** Formats the settings of a rule besides its limit and its phase, one item for each. */
+export function describeOptions(rule: Rule): readonly string[] {
+  const parts: string[] = [];
   if (rule.shadowMode) parts.push('shadow mode');
   if (rule.quotaMode) parts.push('quota mode');
   if (rule.rate !== undefined && rule.enforcePercent !== 100) {
@@ -106,7 +112,7 @@ export function describeRule(rule: Rule, wallMicros: number): string {
   if (rule.onOver !== undefined) parts.push(describeOnOver(rule.onOver));
   if (rule.spillsTo !== '') parts.push(`then "${rule.spillsTo}"`);
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
-  return parts.filter((part) => part !== '').join('; ');
+  return parts;
 }
 
 /** Formats the fields that come from a plan: `max_tokens from the plan value burst`; '' without any. */

@@ -103,7 +103,7 @@ describePage('tokens', () => {
     const page = await open(guarded.debugPort);
     opened?.expectLoss();
     await page
-      .getByText(/a token is required/)
+      .getByText(/This server requires a token/)
       .first()
       .waitFor();
     expect(await axeViolations(page)).toEqual([]);
@@ -113,10 +113,7 @@ describePage('tokens', () => {
     expect(await page.evaluate('sessionStorage.length')).toBe(0);
     await page.getByLabel(/keep the token until/).uncheck();
     await enter(page, 'weir_wrong-but-long-enough-to-be-a-token-000000');
-    await page
-      .getByText('ADMIN_TOKENS_FILE does not contain this token; use a token that the file lists')
-      .first()
-      .waitFor();
+    await page.getByText('ADMIN_TOKENS_FILE does not contain this token.').first().waitFor();
     await enter(page, reader.token);
     await untilLive(page);
     await page.getByText('Token dashboard: read only').waitFor();
@@ -132,7 +129,7 @@ describePage('tokens', () => {
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })')).toBe('{}');
     await page.reload();
     await page
-      .getByText(/a token is required/)
+      .getByText(/This server requires a token/)
       .first()
       .waitFor();
   });
@@ -141,7 +138,7 @@ describePage('tokens', () => {
     const page = await open(guarded.debugPort);
     opened?.expectLoss();
     await page
-      .getByText(/a token is required/)
+      .getByText(/This server requires a token/)
       .first()
       .waitFor();
     await enter(page, reader.token, true);
@@ -153,7 +150,7 @@ describePage('tokens', () => {
     await page.getByText('Token on-call: read and write').waitFor();
     await page.getByRole('button', { name: 'Forget token' }).click();
     await page
-      .getByText(/a token is required/)
+      .getByText(/This server requires a token/)
       .first()
       .waitFor();
     await page.keyboard.press('Escape');
@@ -163,7 +160,7 @@ describePage('tokens', () => {
     await untilLive(page);
     await page.reload();
     await page
-      .getByText(/a token is required/)
+      .getByText(/This server requires a token/)
       .first()
       .waitFor();
   });
@@ -189,7 +186,7 @@ new MutationObserver(() => globalThis.opened++).observe(document.getElementById(
     // Two more polling intervals.
     await page.clock.runFor(12_000);
     expect([await page.evaluate('globalThis.opened'), asked]).toEqual([0, 0]);
-    await expect(page.locator('#top-failed').innerText()).resolves.toMatch(/a token is required/);
+    await expect(page.locator('#top-failed').innerText()).resolves.toMatch(/This server requires a token/);
     await page.locator('#reload').click();
     await enter(page, writer.token);
     await untilLive(page);
@@ -226,10 +223,7 @@ new MutationObserver(() => globalThis.opened++).observe(document.getElementById(
         .locator('#reload')
         .click({ force: true, timeout: 1000 })
         .catch(() => undefined);
-      return page
-        .getByText('ADMIN_TOKENS_FILE does not contain this token; use a token that the file lists')
-        .first()
-        .isVisible();
+      return page.getByText('ADMIN_TOKENS_FILE does not contain this token.').first().isVisible();
     });
   });
 });

@@ -31,7 +31,7 @@ describePage('with buckets in memory', () => {
   const ground = getComputedStyle(document.querySelector('nav')).backgroundColor;
   return getComputedStyle(link).borderBottomColor !== ground ? link.hash : '';
 })`)) as readonly string[];
-    expect(lines).toEqual(['', '#rules', '', '']);
+    expect(lines).toEqual(['', '#rules', '', '', '', '']);
   });
 
   test('a title has no focus ring if the address selected the view, and has one for keyboard users', async () => {
@@ -65,21 +65,14 @@ describePage('with buckets in memory', () => {
     expect(edges[0]).toMatch(/^(\d+right ?){6}$/);
   });
 
-  test('on a phone, the Top view shows ten collapsed rows, each with the value that it is sorted by', async () => {
+  test('on a phone, the Top view shows ten rows first, each with the value that it is sorted by', async () => {
     for (let at = 0; at < 15; at++) await shop.take(`customer=c${at}`);
     const page = await scene.open(shop.server.debugPort, { width: 'phone' });
     await goTo(page, 'top');
     await page.getByRole('button', { name: /^Show all 1\d$/ }).waitFor();
-    const rows = page.locator('#top-rows tbody tr:visible');
+    const rows = page.locator('#top-rows tbody tr');
     await expect(rows.count()).resolves.toBe(10);
-    const { height } = (await page.locator('#top-rows').boundingBox()) ?? { height: 0 };
-    expect(height).toBeLessThan(1200);
-    const first = rows.first();
-    const bucket = first.getByRole('button', { name: /^Show the bucket/ });
-    await expect(bucket.isVisible()).resolves.toBe(false);
-    await expect(first.innerText()).resolves.toMatch(/customer=mallory/);
-    await first.getByRole('button', { name: 'More about these entries' }).press('Enter');
-    await bucket.waitFor();
+    await expect(rows.first().innerText()).resolves.toMatch(/customer=mallory\s+3\s+5\s/);
     await page.getByRole('button', { name: /^Show all/ }).click();
     expect(await rows.count()).toBeGreaterThanOrEqual(15);
   });

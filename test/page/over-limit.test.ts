@@ -62,29 +62,28 @@ describePage('limits that do not simply deny', () => {
     await goTo(page, 'rules');
     const head = page.locator('#rules-place .card');
     await head.getByText('Requests over a limit are denied, unless the limit is soft.').waitFor();
-    await head.getByText('Plans (by tenant, 4 rows of customers.csv, default plan free)').click();
-    await head.getByText('trial: burst 5, phase monitoring').waitFor();
-    await head.getByText('suspended: blocked').waitFor();
-    await expect(head.locator('.state.bad').innerText()).resolves.toMatch(/1 row refused/);
     const facts = async (name: string, summary: RegExp): Promise<string> => {
       const rule = page.locator('details.rule').filter({ has: page.locator('summary', { hasText: name }) });
       await expect(rule.locator('summary').first().innerText()).resolves.toMatch(summary);
       await rule.locator('summary').first().click();
       return await rule.locator('.facts').innerText();
     };
-    const soft = await facts('[large-model]', /2 tokens, 1 more every 30m.*varies by plan\s*soft limit/s);
-    expect(soft).toContain('for customers without a row. max_tokens is the plan value burst. A row can also');
-    expect(soft).toContain(
-      'Requests over this soft limit pass, with the header x-over: large and the metadata {"model":"small"}.',
-    );
-    const first = await facts('[plan]', /3 per hour.*varies by plan\s*then credits/s);
-    expect(first).toContain('Requests over the limit take from credits instead.');
+    const soft = await facts('large-model', /2 tokens, 1 every 30m; max_tokens from.*passes if over, with/s);
+    expect(soft).toContain('max_tokens from the plan value burst');
+    expect(soft).toContain('passes if over, with x-over: large and metadata {"model":"small"}');
+    const first = await facts('tenant plan', /window: 3 per hour.*then "credits"/s);
     expect(first).toContain('The phase of the last limit of the chain applies.');
-    const last = await facts('[credits]', /3 tokens, 1 more every 2920h.*active\s*pays after plan/s);
-    expect(last).toContain('Requests over the limit are denied.');
-    expect(last).not.toContain('without a row');
-    expect(await facts('quiet', /active\s*shadow mode/)).toContain('counted as “would be denied”');
-    expect(await facts('route', /monitoring\s*soft limit/)).toContain('pass without marks');
+    await facts('tenant credits', /3 tokens, 1 every 2920h.*active\s*pays after "plan"/s);
+    expect(await facts('quiet', /active\s*shadow mode/)).toContain('shadow mode');
+    await facts('route', /monitoring\s*passes if over/);
+    await sound(page);
+    await goTo(page, 'plans');
+    const plans = page.locator('#view-plans .card');
+    await plans.getByText(/tenant from customers\.csv: 4 rows, 1 refused; default free/).waitFor();
+    await plans.getByText('trial: burst 5, phase monitoring').waitFor();
+    await plans.getByText('suspended: blocked true').waitFor();
+    await plans.getByText('tenant[plan]: window: 3 per hour').waitFor();
+    await expect(plans.locator('.state.bad').innerText()).resolves.toMatch(/1 row refused/);
     await sound(page);
   });
 

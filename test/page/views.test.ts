@@ -51,6 +51,7 @@ describePage.each(STORES)('%s', (store) => {
     await expect(page.locator('#domains').innerText()).resolves.toMatch(/shop\s+●\s*in sync\s+●\s*active/);
     await expect(page.locator('#version').innerText()).resolves.toMatch(/^\d+\.\d+\.\d+/);
     await expect(page.locator('#who').innerText()).resolves.toBe('Local access: read and write');
+    await goTo(page, 'replicas');
     const nodes =
       store === 'memory'
         ? /With the memory store, each replica/
@@ -72,34 +73,33 @@ describePage.each(STORES)('%s', (store) => {
     await page.locator('#worst td[data-heading="Denying since"] time').first().waitFor();
     await page.getByText('Show as table').first().click();
     await page.locator('#traffic table tbody tr').first().waitFor();
-    await expect(page.locator('#traffic svg').first().getAttribute('role')).resolves.toBe('img');
-    const lines = page.locator('#traffic .line');
-    for (let each = 0; each < 3; each++) {
-      await expect(lines.nth(each).getAttribute('d')).resolves.toMatch(/^M[\d.]+ [\d.]+/);
-    }
+    await expect(page.locator('#traffic .plot').first().getAttribute('role')).resolves.toBe('img');
+    const drawn = await page.evaluate(`[...document.querySelectorAll('#traffic canvas')].map((canvas) =>
+  canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0))`);
+    expect(drawn).toEqual([true, true, true, true]);
     await expect(page.locator('#no-traffic').innerText()).resolves.toBe('');
     // The axis begins at the start of the server, about a minute ago.
     const axis = page.locator('#traffic .axis').first();
     await expect(axis.innerText()).resolves.toMatch(/^\d\d:\d\d, [1-9] min( \d+ s)? ago\s+now, \d\d:\d\d$/);
-    const range = page.locator('#traffic-range').getByRole('radio');
+    const range = page.locator('#view-overview .choice').getByRole('radio');
     await expect(page.getByLabel('since start').first().isChecked()).resolves.toBe(true);
     await range.last().focus();
     await page.keyboard.press('ArrowLeft');
     await expect(axis.innerText()).resolves.toMatch(/^\d\d:\d\d, 1 h ago/);
     expect(new URL(page.url()).search).toBe('?range=1h');
-    await page.locator('#traffic-range').getByLabel('5 min', { exact: true }).check();
+    await page.locator('#view-overview .choice').getByLabel('5 min', { exact: true }).check();
     await page.reload();
     await page.locator('#worst table').waitFor({ timeout: 20_000 });
     await expect(axis.innerText()).resolves.toMatch(/^\d\d:\d\d, 5 min ago/);
     // All charts have the same axis.
     await goTo(page, 'rules');
     await page.locator('.rule summary').first().click();
-    await expect(page.locator('#rules-range').getByLabel('5 min', { exact: true }).isChecked()).resolves.toBe(
-      true,
-    );
+    await expect(
+      page.locator('#view-rules .choice').getByLabel('5 min', { exact: true }).isChecked(),
+    ).resolves.toBe(true);
     const ofRule = page.locator('.rule .axis').first();
     await waitFor('the chart', async () => / 5 min ago/.test((await ofRule.innerText()) ?? ''));
-    await page.locator('#rules-range').getByLabel('15 min', { exact: true }).check();
+    await page.locator('#view-rules .choice').getByLabel('15 min', { exact: true }).check();
     await waitFor('the other range', async () => / 15 min ago/.test((await ofRule.innerText()) ?? ''));
     expect(new URL(page.url()).href).toMatch(/\/\?range=15m#rules$/);
   });
@@ -108,14 +108,18 @@ describePage.each(STORES)('%s', (store) => {
     const page = await open();
     await goTo(page, 'rules');
     const rule = page.locator('.rule summary').first();
-    await expect(rule.innerText()).resolves.toMatch(/customer\s+per-customer\s+5 tokens, 1 more every 1000h/);
+    await expect(rule.innerText()).resolves.toMatch(
+      /customer\s+per-customer\s+token bucket: 5 tokens, 1 every 1000h/,
+    );
     await waitFor('counts', async () =>
       /denied: 3 in the last minute, .*3 in the last hour/.test((await rule.textContent()) ?? ''),
     );
     const scheduled = page.locator('.rule', { hasText: 'endpoint=export' });
-    await expect(scheduled.innerText()).resolves.toMatch(/grace period\s*denies from 1 Dec 2126, 01:00:00/);
+    await expect(scheduled.innerText()).resolves.toMatch(
+      /grace period\s*denies from 2126-12-01 00:00:00 UTC, in \d+ days/,
+    );
     await scheduled.locator('summary').first().click();
-    await scheduled.getByText(/denies from 2126-12-01 00:00 UTC, in \d+ days/).waitFor();
+    await scheduled.getByText('Active from 2126-12-01 00:00:00 UTC.').waitFor();
     await scheduled.locator('.chart').first().waitFor();
     await expect(page.locator('.rule', { hasText: 'shadow' }).last().innerText()).resolves.toMatch(
       /shadow mode/,
@@ -123,9 +127,7 @@ describePage.each(STORES)('%s', (store) => {
     await page.getByLabel('Filter by path or name').fill('EXPORT');
     await page.getByText('1 rule found').waitFor();
     await page.getByLabel('Filter by path or name').fill('');
-    await page.getByLabel('busiest first').check();
-    const first = page.locator('#rules-place tbody tr').first();
-    await expect(first.innerText()).resolves.toMatch(/customer\s+shop\s+●\s*active\s+3\s+3\s+0\s+5/);
+    await page.getByText('3 rules', { exact: true }).waitFor();
   });
 
   test('the Top view links to the bucket', async () => {

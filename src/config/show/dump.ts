@@ -1,6 +1,13 @@
 import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
+import {
+  describeLimit,
+  describeOptions,
+  describePlan,
+  describePlanned,
+  describePlans,
+} from '../../policy/describe.js';
 import { policyStatName } from '../../policy/names/stat-name.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { describeStandard } from '../../policy/plans/planned-rules.js';
@@ -121,6 +128,8 @@ function dumpPlans(plans: PlanTable): object {
     define: Object.fromEntries(plans.plans.map(({ name, values }) => [name, values])),
     rows: plans.rowCount,
     refused,
+    about: describePlans(plans),
+    define_about: plans.plans.map(describePlan),
   };
 }
 
@@ -141,20 +150,30 @@ function matchersOf(node: PolicyNode): object {
 }
 
 function dumpRule(rule: Rule, policy: CompiledPolicy, node: PolicyNode, wallMicros: number): object {
-  const before = limitsBefore(node.rules, node.rules.indexOf(rule));
+  const before = limitsBefore(node.rules, node.rules.indexOf(rule)).map(({ name }) => name);
+  const standard = describeStandard(rule, node, policy.plans);
   return {
     /** Key of the rule in the plain form of `/rlconfig`. */
     full_key: fullKey(policy, rule, node),
     /** Keys of the entries that lead to the rule, from the first level on. */
     keys: node.path().map(({ key }) => key),
+    /** These keys with their values, as in `?format=tree`. */
+    levels: node.path().map(({ label }) => label),
     ...ruleJson(rule, wallMicros),
     /** Effect of the default plan besides numbers: `unlimited`, `blocked` or `phase monitoring`. */
-    without_row: describeStandard(rule, node, policy.plans) || null,
+    without_row: standard || null,
     /** Names of the limits that pay before this limit, in a chain. */
-    ...(before.length > 0 && { pays_after: before.map(({ name }) => name) }),
+    ...(before.length > 0 && { pays_after: before }),
     /** Name of the rule in the statistics; null if the name contains values from requests. */
     stat_name: rule.statName === '' ? null : rule.statName,
     ...matchersOf(node),
+    /** The limit and the other settings, as in `?format=tree`. */
+    limit_about: [describeLimit(rule), describePlanned(rule.plan)].filter((text) => text !== '').join('; '),
+    options_about: [
+      ...describeOptions(rule),
+      ...(before.length === 0 ? [] : [`pays after ${before.map((name) => `"${name}"`).join(', ')}`]),
+      ...(standard === '' ? [] : [`${standard} without a row`]),
+    ],
   };
 }
 

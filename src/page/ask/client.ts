@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { isUsable } from './usable.js';
 
 /** The reason why a question has no usable answer. */
@@ -17,104 +18,100 @@ export type AnswerOrFailure<T> =
 
 /** Maximum time to wait for an answer, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 20_000;
-const UNUSABLE =
+export const UNUSABLE =
   "This page cannot read weir's answer. Another version of weir may be running. Reload the page.";
-const JSON_HEADERS = { 'content-type': 'application/json' };
+const NO_TOKEN = 'This server requires a token. The operator of weir lists tokens in ADMIN_TOKENS_FILE.';
+/** Endpoints are resolved relative to the path of the page, so a proxy may add a prefix. */
+const BASE = location.pathname.replace(/\/?$/, '/');
+const STORED = 'weir-token';
 
-/** Sends questions to the server that the page was loaded from. */
-export class Client {
-  #token: string | undefined;
-  /** The server's message when it refused the current token or a missing token. */
-  #refusal: string | undefined;
-  #isActing = false;
-  /** Called with the server's message if the server requires a token, or another token. */
-  onTokenWanted: (sentence: string) => void = () => {};
-  readonly #base: string;
+/*
+ * The page keeps the token in memory. If the user ticks the box, the token is also kept in the session storage of the
+ * tab, so that it survives a reload. The browser deletes it with the tab.
+ */
+/** The token sent with each question, if any. The token is never part of a URL. */
+export const token = signal(storedToken());
+/** The reason why the server refused the current token, or a missing token. */
+export const refusal = signal<string | undefined>(undefined);
 
-  /** @param path path of the page. Endpoints are resolved relative to this path, so a proxy may add a prefix. */
-  constructor(path: string) {
-    this.#base = path.endsWith('/') ? path : `${path}/`;
+/** Returns whether a string can be sent as a token (RFC 6750, 2.1). Browsers reject headers with other characters. */
+export function isToken(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text);
+}
+
+function storedToken(): string | undefined {
+  try {
+    const kept = sessionStorage.getItem(STORED);
+    return kept !== null && isToken(kept) ? kept : undefined;
+  } catch {
+    return undefined;
   }
+}
 
-  /** The token sent with each question, if any. The token is never part of a URL. */
-  get token(): string | undefined {
-    return this.#token;
+/** Uses a token from now on, or none. `isStored`: whether to keep the token for this tab. */
+export function changeToken(wanted: string | undefined, isStored: boolean): void {
+  token.value = wanted;
+  refusal.value = undefined;
+  try {
+    if (wanted === undefined || !isStored) sessionStorage.removeItem(STORED);
+    else sessionStorage.setItem(STORED, wanted);
+  } catch {
+    // If the browser has no session storage, the page asks for the token again.
   }
+}
 
-  set token(token: string | undefined) {
-    this.#token = token;
-    this.#refusal = undefined;
+/** Sends a question of the user, as JSON in a POST request. */
+export function ask<T>(path: string, body: object): Promise<AnswerOrFailure<T>> {
+  refusal.value = undefined;
+  return poll(path, body);
+}
+
+/**
+ * Sends a question that nobody waits for, in a GET request if it has no body. After the server has refused the token,
+ * nothing is sent.
+ */
+export async function poll<T>(path: string, body?: object): Promise<AnswerOrFailure<T>> {
+  const { value: refused } = refusal;
+  if (refused !== undefined) return { ok: false, status: 401, error: refused, isMaybeDone: false };
+  try {
+    const response = await send(path, body, AbortSignal.timeout(ANSWER_TIMEOUT_MS));
+    if ('error' in response) return { ok: false, ...response };
+    const answer: unknown = await response.json();
+    if (isUsable(path, answer)) return { ok: true, body: answer as T };
+    return { ok: false, status: response.status, error: UNUSABLE, isMaybeDone: true };
+  } catch {
+    return { ok: false, status: 0, error: 'weir did not answer.', isMaybeDone: true };
   }
+}
 
-  /**
-   * Records that the user acts, so that questions are sent for the rest of this turn. After the server has refused the
-   * token, no other questions are sent: views that ask on their own would reopen the dialog again and again.
-   */
-  recordUserAction(): void {
-    this.#isActing = true;
-    setTimeout(() => {
-      this.#isActing = false;
-    });
-  }
-
-  /** Sends a POST request. The caller reads the answer. Rejects if no answer arrives. */
-  open(path: string, body: object, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
-    return this.#fetch(path, {
-      method: 'POST',
-      headers: { ...JSON_HEADERS, ...headers },
-      body: JSON.stringify(body),
-      signal,
-    });
-  }
-
-  /** Sends JSON in a POST request and reads a JSON answer. */
-  ask<T>(path: string, body: object): Promise<AnswerOrFailure<T>> {
-    return this.#answer(path, () => this.open(path, body, {}, AbortSignal.timeout(ANSWER_TIMEOUT_MS)));
-  }
-
-  /** Sends a GET request and reads a JSON answer. */
-  get<T>(path: string): Promise<AnswerOrFailure<T>> {
-    return this.#answer(path, () => this.#fetch(path, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) }));
-  }
-
-  /** Returns the failure that an answer other than 200 describes. */
-  async failure(response: Response): Promise<AskFailure> {
-    const failure = failureOf(await response.text().catch(() => ''), response.status);
-    // The user may have entered another token in the meantime.
-    if (response.status === 401 && this.#askedWith.get(response) === this.#token) {
-      this.#refusal = failure.error;
-      this.onTokenWanted(failure.error);
-    }
-    return failure;
-  }
-
-  async #answer<T>(path: string, ask: () => Promise<Response>): Promise<AnswerOrFailure<T>> {
-    if (this.#refusal !== undefined && !this.#isActing) {
-      return { ok: false, status: 401, error: this.#refusal, isMaybeDone: false };
-    }
-    try {
-      const response = await ask();
-      if (!response.ok) return { ok: false, ...(await this.failure(response)) };
-      const body: unknown = await response.json();
-      if (isUsable(path, body)) return { ok: true, body: body as T };
-      return { ok: false, status: response.status, error: UNUSABLE, isMaybeDone: true };
-    } catch {
-      return { ok: false, status: 0, error: 'weir did not answer.', isMaybeDone: true };
-    }
-  }
-
-  readonly #askedWith = new WeakMap<Response, string>();
-
-  async #fetch(path: string, init: RequestInit): Promise<Response> {
-    const headers = new Headers(init.headers);
-    const token = this.#token;
-    if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
-    const options = { ...init, headers, cache: 'no-store', credentials: 'same-origin' } as const;
-    const response = await fetch(this.#base + path, options);
-    if (token !== undefined) this.#askedWith.set(response, token);
-    if (response.ok && token === this.#token) this.#refusal = undefined;
+/** Sends a request. Resolves with a failure for an answer other than 200, and rejects if no answer arrives. */
+export async function send(
+  path: string,
+  body: object | undefined,
+  signal: AbortSignal,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Response | AskFailure> {
+  const sent = token.value;
+  const question = body && { method: 'POST', body: JSON.stringify(body) };
+  const headers = {
+    ...more,
+    ...(body && { 'content-type': 'application/json' }),
+    ...(sent !== undefined && { authorization: `Bearer ${sent}` }),
+  };
+  const options = { cache: 'no-store', credentials: 'same-origin' } as const;
+  const response = await fetch(BASE + path, { ...question, ...options, headers, signal });
+  // The user may have entered another token in the meantime.
+  const isCurrent = sent === token.value;
+  if (response.ok) {
+    if (isCurrent) refusal.value = undefined;
     return response;
   }
+  const failure = failureOf(await response.text().catch(() => ''), response.status);
+  if (response.status !== 401) return failure;
+  // The rest of the message is about programs that send the token.
+  const error = sent === undefined ? NO_TOKEN : failure.error.replace(/;[^;]*$/, '').replace(/\.?$/, '.');
+  if (isCurrent) refusal.value = error;
+  return { ...failure, error };
 }
 
 /** Returns a failure with the server's message, or with a description of an answer from a proxy. */

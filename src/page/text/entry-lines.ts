@@ -26,13 +26,13 @@ export function noLookupReason(entries: readonly NamedEntry[]): string | undefin
   if (entries.length === 0) return 'This bucket has no link because it has no entries.';
   if (entries.some(({ value }) => REDACTED.test(value))) {
     return (
-      'This bucket has no link because an entry contains a secret, which weir never shows. In the Bucket view, ' +
+      'This bucket has no link because an entry contains a secret, which weir never shows. In the view Caller, ' +
       'enter the entries manually.'
     );
   }
   if (entries.some(({ key, value }) => key === '…' || key.endsWith('…') || value.endsWith('…'))) {
     return (
-      'This bucket has no link because weir stores only the beginning of long values. In the Bucket view, enter the ' +
+      'This bucket has no link because weir stores only the beginning of long values. In the view Caller, enter the ' +
       'entries manually.'
     );
   }

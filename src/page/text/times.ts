@@ -30,11 +30,6 @@ export function utcText(seconds: number): string {
   return `${text.slice(0, 10)} ${text.slice(11, 19)} UTC`;
 }
 
-/** Returns the date and time in UTC, without seconds if they are 0: `2026-12-01 00:00 UTC`. */
-export function shortUtcText(seconds: number): string {
-  return utcText(seconds).replace(/:00 UTC$/, ' UTC');
-}
-
 /** Returns a span in words, with at most two units: `0.3 s`, `42 s`, `9 min 58 s`, `5 h 4 min`, `3 d 2 h`. */
 export function spanText(span: number): string {
   if (span < 9.95) return `${span <= 0 ? 0 : Math.max(0.1, Math.round(span * 10) / 10)} s`;

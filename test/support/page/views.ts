@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-export const VIEW_NAMES = ['overview', 'rules', 'top', 'bucket'] as const;
+export const VIEW_NAMES = ['overview', 'rules', 'top', 'bucket', 'plans', 'replicas'] as const;
 
 /** Selectors of the elements that a view shows once it has data. */
 const SHOWN: Readonly<Record<(typeof VIEW_NAMES)[number], string>> = {
@@ -8,6 +8,8 @@ const SHOWN: Readonly<Record<(typeof VIEW_NAMES)[number], string>> = {
   rules: '#rules-place .card, #rules-place .empty',
   top: '#top-rows > *, #top-failed > *',
   bucket: '#bucket-domain',
+  plans: '#view-plans .card, #view-plans .empty',
+  replicas: '#store',
 };
 
 /** Resolves when the page shows the connection state `state`: `live`, `polling every 5 s`, or `no answer`. */
@@ -21,7 +23,7 @@ export async function goTo(page: Page, view: (typeof VIEW_NAMES)[number]): Promi
   await page.locator(SHOWN[view]).first().waitFor();
 }
 
-/** Looks up the bucket of a caller by typing. */
+/** Looks up the bucket of a caller by typing its entries. */
 export async function showBucket(
   page: Page,
   domain: string,
@@ -30,9 +32,7 @@ export async function showBucket(
   await goTo(page, 'bucket');
   await page.getByLabel('Domain', { exact: true }).last().selectOption(domain);
   const lines = Object.entries(entries).map(([key, value]) => `${key}=${value}`);
-  await page.getByText('Paste entries').click();
-  await page.getByLabel('One key=value per line').fill(lines.join('\n'));
-  await page.getByRole('button', { name: 'Use these entries' }).click();
+  await page.getByLabel('Entries, one key=value per line').fill(lines.join('\n'));
   const answered = page.waitForResponse((response) => response.url().endsWith('/buckets'));
   await page.getByRole('button', { name: 'Show limits' }).click();
   await answered;

@@ -34,11 +34,6 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await page.locator('.rule summary').first().click();
     await page.locator('.rule .chart').first().waitFor();
   },
-  busiest: async (page) => {
-    await page.locator('nav a[href="#rules"]').click();
-    await page.getByLabel('busiest first').check();
-    await page.locator('#rules-place table').waitFor();
-  },
   top: async (page) => {
     await page.locator('nav a[href="#top"]').click();
     await page.getByLabel('In the last').selectOption('hour');
@@ -49,9 +44,6 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await page.getByLabel('In the last').selectOption('hour');
     const row = page.locator('#top-rows tbody tr', { hasText: /customer=mallory.*endpoint=checkout/ });
     await row.waitFor();
-    // On a phone, the row must be expanded first.
-    const more = row.locator('.unfolds');
-    if (await more.isVisible()) await more.click();
     await row.getByRole('button', { name: /bucket of customer=mallory endpoint=checkout/ }).click();
     await page.locator('#bucket-panel table').first().waitFor();
   },
@@ -59,6 +51,10 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await VIEWS['bucket']?.(page);
     await page.getByRole('button', { name: 'Grant…' }).click();
     await page.getByRole('button', { name: 'Confirm' }).waitFor();
+  },
+  replicas: async (page) => {
+    await page.locator('nav a[href="#replicas"]').click();
+    await page.locator('#store').waitFor();
   },
 };
 

@@ -1,33 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import { filteredRules, levelsOfPath, ruleKey, ruleTree } from '../../../src/page/text/rule-tree.js';
+import { filteredRules, ruleKey, ruleTree } from '../../../src/page/text/rule-tree.js';
 import { dumpedRule } from '../../support/page/dumped-rule.js';
 
-const rule = (path: string, keys: readonly string[], name = '') =>
-  dumpedRule(path, keys, { name, limit: { unlimited: true } });
-
-describe('levelsOfPath', () => {
-  test.each([
-    ['tenant', ['tenant'], ['tenant']],
-    [
-      'tenant/resource_group=user-chats',
-      ['tenant', 'resource_group'],
-      ['tenant', 'resource_group=user-chats'],
-    ],
-    ['path=/a/b/method=GET', ['path', 'method'], ['path=/a/b', 'method=GET']],
-    ['path=/path/x/path[daily]', ['path', 'path'], ['path=', 'path/x/path[daily]']],
-    ['a=x/by/b[2]', ['a', 'b'], ['a=x/by', 'b[2]']],
-    ['a/b/c', ['a', 'b', 'c'], ['a', 'b', 'c']],
-    ['what/else', ['other', 'keys'], ['what/else']],
-  ])('%s', (path, keys, levels) => expect(levelsOfPath(path, keys)).toEqual(levels));
-});
+const rule = (path: string, levels: readonly string[], name = '') => dumpedRule(path, { levels, name });
 
 describe('ruleTree', () => {
   test('nests rules in their order, and counts them', () => {
     const rules = [
       rule('tenant', ['tenant']),
-      rule('tenant/group=b', ['tenant', 'group']),
-      rule('tenant/group=a', ['tenant', 'group']),
-      rule('tenant/group=a', ['tenant', 'group'], 'daily'),
+      rule('tenant/group=b', ['tenant', 'group=b']),
+      rule('tenant/group=a', ['tenant', 'group=a']),
+      rule('tenant/group=a', ['tenant', 'group=a'], 'daily'),
       rule('plan', ['plan']),
     ];
     const tree = ruleTree(rules);
@@ -40,7 +23,7 @@ describe('ruleTree', () => {
 });
 
 test('rules are found by path and name', () => {
-  const rules = [rule('tenant/group=a', ['tenant', 'group'], 'Chats'), rule('plan', ['plan'])];
+  const rules = [rule('tenant/group=a', ['tenant', 'group=a'], 'Chats'), rule('plan', ['plan'])];
   expect(filteredRules(rules, '')).toHaveLength(2);
   expect(filteredRules(rules, ' CHATS ')).toEqual([rules[0]]);
   expect(filteredRules(rules, 'group=')).toEqual([rules[0]]);

@@ -25,9 +25,10 @@ const found = (ending: RegExp, pattern: RegExp): string[] =>
 
 test('texts never become markup or code', () => {
   expect(files.length).toBeGreaterThan(20);
-  const markup = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser/;
-  expect(found(/\.ts$/, markup)).toEqual([]);
-  expect(found(/\.ts$/, /\beval\b|new Function\b|setTimeout\(\s*['"`]|javascript:|\.style\b/)).toEqual([]);
+  const markup =
+    /innerHTML|InnerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser/;
+  expect(found(/\.tsx?$/, markup)).toEqual([]);
+  expect(found(/\.tsx?$/, /\beval\b|new Function\b|setTimeout\(\s*['"`]|javascript:|\.style\b/)).toEqual([]);
 });
 
 test('the document contains nothing that its content security policy forbids', () => {
@@ -42,17 +43,15 @@ test('the document contains nothing that its content security policy forbids', (
 
 test('the page loads nothing from other servers', () => {
   expect(found(/\.(html|css)$/, /https?:(?!\/\/www\.w3\.org\/2000\/svg)|@import|url\(/)).toEqual([]);
-  expect(found(/\.ts$/, /https?:\/\/(?!www\.w3\.org\/2000\/svg)/)).toEqual([]);
+  expect(found(/\.tsx?$/, /https?:\/\/(?!www\.w3\.org\/2000\/svg)/)).toEqual([]);
 });
 
 test('names of callers are neither in URLs nor in browser storage', () => {
-  expect(found(/\.ts$/, /localStorage|document\.cookie|indexedDB|history\.(push|replace)State/)).toEqual([
+  expect(found(/\.tsx?$/, /localStorage|document\.cookie|indexedDB|history\.(push|replace)State/)).toEqual([
     // The only stored value is the range of charts, which is one of four names.
-    expect.stringMatching(
-      /^views\/page-state\.ts:\d+: history\.replaceState\(.*queryWith\(search, range\)\}/,
-    ),
+    expect.stringMatching(/^state\.ts:\d+: history\.replaceState\(.*queryWith\(search, chosen\)\}/),
   ]);
-  expect(found(/\.ts$/, /location\.(hash|href|search)\s*=[^=]/)).toEqual([
-    expect.stringMatching(/^page\.ts:\d+: location\.hash = '#bucket';$/),
+  expect(found(/\.tsx?$/, /location\.(hash|href|search)\s*=[^=]/)).toEqual([
+    expect.stringMatching(/^views\/bucket\.tsx:\d+: location\.hash = '#bucket';$/),
   ]);
 });

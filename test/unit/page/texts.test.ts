@@ -1,15 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ENFORCED_WORDS } from '../../../src/cli/bucket/bucket-report.js';
-import type { DumpedPolicies, DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
+import type { DumpedPolicies } from '../../../src/page/text/dumped-policy.js';
 import { entriesOfLines, noLookupReason } from '../../../src/page/text/entry-lines.js';
-import {
-  ENFORCED,
-  futureSwitches,
-  limitWords,
-  nextSwitchAt,
-  ruleMarks,
-  switchWords,
-} from '../../../src/page/text/limit-words.js';
 import {
   countText,
   millisecondsText,
@@ -17,16 +9,9 @@ import {
   shareText,
   shortCount,
 } from '../../../src/page/text/numbers.js';
-import { overWords } from '../../../src/page/text/over-words.js';
-import {
-  fullLimitWords,
-  planSourceWords,
-  planWords,
-  standardLimitWords,
-} from '../../../src/page/text/plan-words.js';
+import { ENFORCED, futureSwitches, nextSwitchAt, switchWords } from '../../../src/page/text/phases.js';
 import { briefText, cutText, visibleText } from '../../../src/page/text/shown-text.js';
-import { relativeText, shortUtcText, spanText, utcText } from '../../../src/page/text/times.js';
-import { dumpedRule } from '../../support/page/dumped-rule.js';
+import { relativeText, spanText, utcText } from '../../../src/page/text/times.js';
 
 describe('numbers', () => {
   test.each([
@@ -73,8 +58,6 @@ describe('times', () => {
 
   test('UTC', () => {
     expect(utcText(1_800_000_000.7)).toBe('2027-01-15 08:00:00 UTC');
-    expect(shortUtcText(1_800_000_000)).toBe('2027-01-15 08:00 UTC');
-    expect(shortUtcText(1_800_000_001)).toBe('2027-01-15 08:00:01 UTC');
   });
 });
 
@@ -111,48 +94,7 @@ describe('entries', () => {
   });
 });
 
-describe('limits and phases in words', () => {
-  test.each([
-    [{ unlimited: true }, 'unlimited'],
-    [
-      { token_bucket: { max_tokens: 1000, tokens_per_fill: 1, fill_interval: '1s' } },
-      '1,000 tokens, 1 more every 1s',
-    ],
-    [
-      { token_bucket: { max_tokens: 1, tokens_per_fill: 1, fill_interval: '5m' }, max_debt: 10 },
-      '1 token, 1 more every 5m, debt up to 10',
-    ],
-    [{ unit: 'hour', requests_per_unit: 5 }, '5 per hour'],
-    [{ concurrency: { max: 1000, expires_after: '1m' } }, '1,000 concurrent requests, expires after 1m'],
-    [
-      { concurrency: { max: 1, expires_after: '1m', retry_after: '5s' } },
-      '1 concurrent request, expires after 1m, retry after 5s',
-    ],
-    [
-      {
-        unit: 'hour',
-        requests_per_unit: 5,
-        hold: { from: 'first_call', expires_after: '10m', unknown: 'free' as const, pair: 'token' as const },
-        max_debt: 0,
-      },
-      '5 per hour, holds the hits of the first call, expires after 10m, frees an unknown use',
-    ],
-    [
-      {
-        token_bucket: { max_tokens: 9000, tokens_per_fill: 1, fill_interval: '1s' },
-        hold: { amount: 5000, expires_after: '10m', unknown: 'keep' as const, pair: 'oldest' as const },
-        max_debt: 9000,
-      },
-      '9,000 tokens, 1 more every 1s, debt up to 9,000, holds 5,000 hits, expires after 10m, ' +
-        'ends settle the oldest hold',
-    ],
-    [{ unit: 'minute', requests_per_unit: 5, unit_multiplier: 10 }, '5 per 10 minutes'],
-    [
-      { unit: 'month', requests_per_unit: 9, calendar: 'Europe/Berlin' },
-      '9 per month in the time zone Europe/Berlin',
-    ],
-  ])('%j', (limit, words) => expect(limitWords(limit)).toBe(words));
-
+describe('phases in words', () => {
   test('a schedule shows future phases', () => {
     const phase = {
       now: 'monitoring',
@@ -161,8 +103,8 @@ describe('limits and phases in words', () => {
     };
     const now = Date.parse('2026-11-25T00:00:00Z') / 1000;
     expect(futureSwitches(phase, now).map(switchWords)).toEqual([
-      'grace period from 2026-12-01 00:00 UTC',
-      'denies from 2026-12-08 12:30 UTC',
+      'grace period from 2026-12-01 00:00:00 UTC',
+      'denies from 2026-12-08 12:30:00 UTC',
     ]);
     expect(futureSwitches(phase, now + 10 * 86_400)).toMatchObject([{ to: 'active' }]);
     expect(futureSwitches({ now: 'active' }, now)).toEqual([]);
@@ -180,94 +122,6 @@ describe('limits and phases in words', () => {
     expect(nextSwitchAt(policies(late, early), at - 1)).toBe(at);
     expect(nextSwitchAt(policies(late, early), at)).toBe(at + 86_400);
     expect(nextSwitchAt(policies(early, late), at + 86_400)).toBe(Number.POSITIVE_INFINITY);
-  });
-
-  test('labels show other properties', () => {
-    expect(ruleMarks(dumpedRule('tenant', ['tenant']))).toEqual([]);
-    const rule = dumpedRule('tenant', ['tenant'], {
-      plan_values: { max_tokens: 'burst' },
-      on_over: {},
-      // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
-      then: 'credits',
-      pays_after: ['free', 'paid'],
-      shadow_mode: true,
-      quota_mode: true,
-      enforce_percent: 25,
-      replaces: ['a'],
-    });
-    expect(ruleMarks(rule)).toEqual([
-      'varies by plan',
-      'soft limit: denies no requests',
-      'then credits',
-      'pays after free, paid',
-      'shadow mode: not enforced',
-      'quota: denies only if all other quotas also deny',
-      '25% of denials enforced',
-      'replaces a',
-    ]);
-  });
-
-  const over = (more: Partial<DumpedPolicyRule>): string => overWords(dumpedRule('a', ['a'], more));
-  const marked = { request_headers: [{ 'x-over': 'a' }, { 'x-b': 'c' }], metadata: { model: 'small' } };
-  const observed = 'Requests over the limit are allowed, and counted as “would be denied”.';
-  test.each<[Partial<DumpedPolicyRule>, string]>([
-    [{}, 'Requests over the limit are denied.'],
-    [{ phase: { now: 'monitoring' } }, observed],
-    [{ phase: { now: 'grace_period' } }, observed],
-    [{ shadow_mode: true }, observed],
-    [{ enforce_percent: 0 }, observed],
-    [
-      { enforce_percent: 25 },
-      'weir denies 25% of the requests over the limit. Other requests are allowed, and counted as “would be denied”.',
-    ],
-    [{ quota_mode: true }, 'Requests over the limit are denied if all other quotas also deny.'],
-    [{ limit: { unlimited: true } }, 'weir counts no requests, and denies none.'],
-    [{ on_over: {} }, 'Requests over this soft limit pass.'],
-    [
-      { on_over: marked },
-      'Requests over this soft limit pass, with the header x-over: a, the header x-b: c ' +
-        'and the metadata {"model":"small"}.',
-    ],
-    [
-      { on_over: { metadata: marked.metadata }, enforce_percent: 50 },
-      'Requests over this soft limit pass, with the metadata {"model":"small"} for 50% of them.',
-    ],
-    [{ on_over: marked, phase: { now: 'monitoring' } }, 'Requests over this soft limit pass without marks.'],
-    // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
-    [{ then: 'credits\u202e' }, 'Requests over the limit take from credits\\u{202e} instead.'],
-  ])('over the limit: %j', (more, words) => expect(over(more)).toBe(words));
-
-  const limit = { token_bucket: { max_tokens: 5, tokens_per_fill: 1, fill_interval: '1s' } };
-  const values = { max_tokens: 'burst', fill_interval: 'interval' };
-  const rest =
-    'max_tokens is the plan value burst, fill_interval is the plan value interval. ' +
-    'A row can also block a customer, remove the limit, or set its phase.';
-  test.each<[string | null, string, string]>([
-    [null, '5 tokens, 1 more every 1s', '5 tokens, 1 more every 1s, for customers without a row.'],
-    ['unlimited', 'unlimited', 'unlimited, for customers without a row.'],
-    ['blocked', 'blocked', 'blocked, for customers without a row.'],
-    [
-      'phase grace_period',
-      '5 tokens, 1 more every 1s',
-      '5 tokens, 1 more every 1s, for customers without a row, in the grace period phase.',
-    ],
-  ])('a limit with values from plans, whose default plan is %j', (standard, brief, full) => {
-    const rule = { limit, plan_values: values, without_row: standard };
-    expect([standardLimitWords(rule), fullLimitWords(rule)]).toEqual([brief, `${full} ${rest}`]);
-  });
-
-  test('a limit without values from plans', () => {
-    const rule = { limit, plan_values: null, without_row: null };
-    expect(fullLimitWords(rule)).toBe('5 tokens, 1 more every 1s');
-  });
-
-  test('plans and their source', () => {
-    expect(planWords('free', { burst: '20', unlimited: 'true' })).toBe('free: burst 20, unlimited');
-    const plans = { by: 'tenant', from: 'a.csv', default: 'free', define: {}, rows: 1, refused: 2 };
-    expect(planSourceWords(plans)).toBe('by tenant, 1 row of a.csv, default plan free');
-    expect(planSourceWords({ ...plans, from: null, default: null, rows: 3 })).toBe(
-      'by tenant, 3 plans, no default plan',
-    );
   });
 });
 

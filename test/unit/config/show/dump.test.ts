@@ -62,6 +62,17 @@ descriptors:
       { name: 'credits', plan_values: null, without_row: isSet },
       { name: 'soft', without_row: softMark === '' ? null : 'blocked', on_over: { allow: true } },
     ]);
+    const stored = 'on store failure error';
+    const words = (...all: string[]) => [stored, ...all].filter(Boolean);
+    expect(rules.map((rule: { options_about: unknown }) => rule.options_about)).toEqual([
+      words('then "credits"', mark),
+      words('pays after "plan"', mark),
+      words('passes if over', softMark),
+    ]);
+    expect(rules[0]).toMatchObject({
+      levels: ['tenant'],
+      limit_about: expect.stringContaining('; max_tokens from the plan value burst'),
+    });
   });
 });
 
