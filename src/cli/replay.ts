@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { type LoadOptions, loadPolicies } from '../config/files/load-policies.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
@@ -101,7 +102,7 @@ function readOptions(args: readonly string[], io: Io): Asked {
   const { policy, against, map, by, json } = values;
   if (policy === undefined) throw usageError('replay', 'specify the policy with --policy');
   if (logs.length === 0) throw usageError('replay', 'specify at least one log, or - for standard input');
-  const twice = logs.find((log, at) => logs.indexOf(log) < at);
+  const twice = logs.find((log, at) => logs.findIndex((other) => resolve(other) === resolve(log)) < at);
   if (twice !== undefined)
     throw usageError('replay', `the log ${twice} is specified twice; specify each log once`);
   const text = values['max-newly-denied'];

@@ -103,7 +103,7 @@ const TOO_MANY_REQUESTS = '429';
 const NONE: readonly never[] = [];
 
 /** Parses a line; undefined if it is not a JSON object. */
-function parseLine(line: string): JsonLine | undefined {
+export function parseLine(line: string): JsonLine | undefined {
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -106,8 +106,13 @@ function openMap(file: string, problems: ProblemList): FieldReader | undefined {
 function readPath(reader: FieldReader, key: string): MemberPath | undefined {
   const text = reader.text(key);
   if (text === undefined) return undefined;
-  if (text !== '') return memberPath(text);
-  reader.error(key, `"${key}" is empty; write the name of a member of the log's lines`);
+  if (text !== '' && !text.includes('%')) return memberPath(text);
+  if (text !== '')
+    reader.error(
+      key,
+      `"${text}" is an operator of Envoy's log format; write the name of the member that it sets`,
+    );
+  else reader.error(key, `"${key}" is empty; write the name of a member of the log's lines`);
   return undefined;
 }
 

@@ -4,6 +4,7 @@ import type { Rule } from '../policy/rule.js';
 import { MemoryStore } from '../storage/memory/memory-store.js';
 import { Decider, LogClock } from './decide.js';
 import { type NeededLimits, UnlimitedStore } from './limits-needed.js';
+import { remedyOf } from './line-remedy.js';
 import { readLines } from './log-lines.js';
 import {
   decisionReader,
@@ -41,6 +42,8 @@ export interface FaultyLines {
   count: number;
   /** `file:line` of the first one. */
   readonly first: string;
+  /** What to do about the first one. */
+  readonly remedy: string | undefined;
 }
 
 /** What a replay found. */
@@ -178,14 +181,14 @@ export class Replay {
       this.#lines++;
       const read = line === undefined ? 'too_long' : this.#read(line);
       if (typeof read !== 'string') this.#order.add(log, read);
-      else this.#addFault(read, log.path, first + at);
+      else this.#addFault(read, `${log.path}:${first + at}`, line);
     }
   }
 
-  #addFault(fault: LineFault, path: string, line: number): void {
+  #addFault(fault: LineFault, first: string, line = ''): void {
     const known = this.#faults.get(fault);
-    if (known === undefined) this.#faults.set(fault, { count: 1, first: `${path}:${line}` });
-    else known.count++;
+    if (known !== undefined) known.count++;
+    else this.#faults.set(fault, { count: 1, first, remedy: remedyOf(fault, line, this.#options.map) });
   }
 
   async #replay(call: LoggedCall): Promise<void> {

@@ -13,12 +13,8 @@ type Counts = Report['total'];
 
 /** Returns the report for people. `table` formats its tables. */
 export function reportText(report: Report, table: TableLines): string {
-  const parts = [
-    headline(report),
-    rulesTable(report, table),
-    limitsTable(report, table),
-    callersTable(report, table),
-  ];
+  const tables = [rulesTable(report, table), limitsTable(report, table), callersTable(report, table)];
+  const parts = [headline(report), ...(report.total.requests === 0 ? [] : tables)];
   return [...parts, ending(report)]
     .filter((lines) => lines.length > 0)
     .map((lines) => `${lines.join('\n')}\n`)
@@ -26,11 +22,14 @@ export function reportText(report: Report, table: TableLines): string {
 }
 
 function headline(report: Report): readonly string[] {
-  const { total, partial, over, rules, gate } = report;
+  const { total, partial, over, rules, gate, doubt } = report;
   const lines: string[] = partial ? ['PARTIAL: the replay was stopped before the end of the logs.'] : [];
-  const share = total.requests === 0 ? '' : ` (${percentText(total.newlyDenied / total.requests)})`;
+  if (total.requests === 0)
+    return [...lines, 'There is nothing to replay: no line of the logs is a request.'];
+  const share = ` (${percentText(total.newlyDenied / total.requests)})`;
   const newly = `${countText(total.newlyDenied)} of ${quantityText(total.requests, 'request')} would be newly denied`;
   lines.push(`${newly}${share}${hitCallers(report)}.`);
+  if (doubt !== null && gate === null) lines.push(`These numbers are not reliable: ${doubt}.`);
   if (total.newlyAllowed > 0)
     lines.push(`${quantityText(total.newlyAllowed, 'request')} would be newly allowed.`);
   if (over > 0) {
@@ -130,8 +129,9 @@ function ending({ logs, lines, total, from, to, unreadable, noRequests, notes }:
   const read = `Read ${quantityText(lines, 'line')} of ${logs.join(', ')}: ${requests}${times}.`;
   const left = (what: string, all: Report['unreadable']): readonly string[] =>
     all.map(
-      ({ reason, lines: count, first }) =>
-        `- ${what}: ${quantityText(count, 'line')} ${reason}, first ${first}`,
+      ({ reason, lines: count, first, remedy }) =>
+        `- ${what}: ${quantityText(count, 'line')} ${reason}, first ${first}` +
+        (remedy === null || (what === 'No request' && total.requests > 0) ? '' : `: ${remedy}.`),
     );
   return [
     read,

@@ -54,6 +54,8 @@ interface ReportedLines {
   readonly lines: number;
   /** `file:line`. */
   readonly first: string;
+  /** What to do about the first line; null for nothing. */
+  readonly remedy: string | null;
 }
 
 /** The report, as `--json` writes it. */
@@ -83,6 +85,8 @@ export interface Report {
   readonly unreadable: readonly ReportedLines[];
   readonly noRequests: readonly ReportedLines[];
   readonly notes: readonly string[];
+  /** Why the numbers are not reliable; null if they are. */
+  readonly doubt: string | null;
   readonly gate: {
     readonly maxNewlyDenied: string;
     readonly result: 'kept' | 'exceeded' | 'undecided';
@@ -124,6 +128,7 @@ export function reportOf(input: ReportInput): Report {
     unreadable: linesOf(result, UNREADABLE),
     noRequests: linesOf(result, NO_REQUEST),
     notes: notesOf(input),
+    doubt: doubtOf(result) ?? null,
     gate: gateOf(input),
   };
 }
@@ -173,9 +178,9 @@ function linesOf(
   { faults }: ReplayResult,
   reasons: Partial<Record<LineFault, string>>,
 ): readonly ReportedLines[] {
-  return [...faults].flatMap(([fault, { count, first }]) => {
+  return [...faults].flatMap(([fault, { count, first, remedy = null }]) => {
     const reason = reasons[fault];
-    return reason === undefined ? [] : [{ reason, lines: count, first }];
+    return reason === undefined ? [] : [{ reason, lines: count, first, remedy }];
   });
 }
 
@@ -215,16 +220,17 @@ function doubtOf(result: ReplayResult): string | undefined {
 
 /** Returns sentences about the accuracy of the report. */
 function notesOf(input: ReportInput): readonly string[] {
-  const { result, map, againstName, policyName } = input;
-  const { tally, facts, lines, late, holdsWithoutEnd, evictions } = result;
+  const { result, map, by, againstName, policyName } = input;
+  const { tally, facts, late, holdsWithoutEnd, evictions } = result;
   const notes: string[] = [];
   const add = (count: number, sentence: (text: string) => string, what = 'request'): void => {
     if (count > 0) notes.push(sentence(quantityText(count, what)));
   };
-  if (map !== undefined && againstName === undefined) notes.push(...sourceNotes(map, facts.explained, lines));
+  if (map !== undefined && againstName === undefined)
+    notes.push(...sourceNotes(map, facts.explained, tally.all.requests));
   for (const [member, count] of facts.missing) {
-    if (lines > 0 && count >= lines)
-      notes.push(`No line has a value of "${member}", which the map names; check its name.`);
+    if (count >= tally.all.requests + (result.faults.get('no_values')?.count ?? 0))
+      notes.push(`No request has a value of "${member}", which the map names; check its name.`);
   }
   const seconds = WINDOW_MICROS / 1e6;
   add(
@@ -282,6 +288,10 @@ function notesOf(input: ReportInput): readonly string[] {
     tally.otherCallers.requests,
     (text) => `${text} of callers after the first ${countText(MAX_CALLERS)} are added up in (other).`,
   );
+  if (by !== undefined && tally.all.requests > 0 && tally.withoutCaller.requests === tally.all.requests)
+    notes.push(
+      `No request has an entry "${by}"; specify a key of the descriptors, or one that "derive" sets.`,
+    );
   add(
     evictions,
     (text) => `${text} were dropped because there were too many. Their callers began with full ones again.`,
@@ -296,7 +306,7 @@ function notesOf(input: ReportInput): readonly string[] {
 function sourceNotes(
   { flags, details, status, file }: LogMap,
   explained: number,
-  lines: number,
+  requests: number,
 ): readonly string[] {
   if (flags === undefined && details === undefined) {
     if (status === undefined)
@@ -305,7 +315,7 @@ function sourceNotes(
       `BEFORE counts all responses with status 429, also those of upstreams: ${file} names no "flags" or "details".`,
     ];
   }
-  if (explained > 0 || lines === 0) return [];
+  if (explained > 0 || requests === 0) return [];
   const names = [flags?.text, details?.text].filter((name) => name !== undefined).join(' or ');
   return [`No line has a value of ${names}, so BEFORE counts no denials; check the names in ${file}.`];
 }

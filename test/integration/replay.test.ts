@@ -110,7 +110,9 @@ Read 7 lines of access.log: 7 requests from 2026-11-20T09:00:00.100Z to 2026-11-
     const { code, stdout } = await replay(...args);
     expect(code).toBe(4);
     expect(stdout).toContain('--max-newly-denied 2: undecided: 1 of 8 lines cannot be read.\n');
-    expect(stdout).toContain('- Unreadable: 1 line not a JSON object, first bad.log:8\n');
+    expect(stdout).toContain(
+      '- Unreadable: 1 line not a JSON object, first bad.log:8: weir reads JSON lines;',
+    );
   });
 
   test('says at the top which requests exceed a limit that does not deny', async () => {
