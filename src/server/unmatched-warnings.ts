@@ -21,46 +21,42 @@ const NAMED_DOMAINS = 5;
 /** Maximum number of characters of the keys, the domain and the reason in a line, including quotes and escapes. */
 const MAX_TEXT = 2000;
 
-const COUNTS_INTERVAL_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
 
-/** Indexes into an {@link UnmatchedSeries}. */
+/** Index into an {@link UnmatchedSeries}. */
 const WARNED_GENERATION = 1;
-const COUNT = 2;
 
-/** A series that was logged, and that is counted since then. */
-interface WarnedSeries {
-  readonly series: UnmatchedSeries;
-  /** Count of the series at its last log line. */
-  count: number;
-  /** Logs the number of further requests. */
-  logMore(more: number): void;
-}
-
+/** Number of lines of one kind since the last policy change, and in this hour. */
 class WarningKind {
-  /** Series of the current policy version that were logged. */
-  warned: WarnedSeries[] = [];
+  lines = 0;
   linesThisHour = 0;
-  /** Number of series that were not logged because of the bounds. */
-  suppressed = 0;
+  /** Whether the log says in this hour that further requests are not logged. */
+  isFull = false;
+  readonly more: string;
 
-  hasRoom(): boolean {
-    return this.warned.length < MAX_LINES && this.linesThisHour < MAX_LINES_PER_HOUR;
+  constructor(more: string) {
+    this.more = more;
   }
 }
 
 /**
  * Warns about requests that are allowed because no limit applies: their domain has no policy, or their descriptor
- * matches no rule. Each domain or sequence of keys is logged once per policy version, and {@link logCounts} logs the
- * number of further requests. The log contains keys, but never values. Log lines and memory are bounded, and a request
- * of a series that was already logged costs one array lookup.
+ * matches no rule. Each domain or sequence of keys is logged once per policy version and hour. The log contains keys,
+ * but never values. Log lines and memory are bounded, and a request of a series that was already logged costs one array
+ * lookup.
  */
 export class UnmatchedWarnings {
   readonly #log: Logger;
   readonly #policies: () => PolicySet | undefined;
-  /** Marks the series that were logged since the last policy change. */
+  /** Marks the series that were logged since the last policy change, and in this hour. */
   #generation = 1;
-  #descriptors = new WarningKind();
-  #domains = new WarningKind();
+  readonly #descriptors = new WarningKind(
+    'more key sequences matched no rule; for the number of descriptors by domain and keys, see weir_unmatched_total ' +
+      'on /metrics',
+  );
+  readonly #domains = new WarningKind(
+    'more domains were unknown; for the number of requests by domain, see weir_unknown_domain_total on /metrics',
+  );
   /** Paths of rules, by domain, for domains with unmatched descriptors. */
   #paths = new Map<string, readonly KeyPath[]>();
 
@@ -74,24 +70,28 @@ export class UnmatchedWarnings {
   policyChanged(): void {
     this.#generation++;
     this.#paths.clear();
+    for (const kind of [this.#descriptors, this.#domains]) kind.lines = 0;
+  }
+
+  /** Lets requests that still occur be logged again. To be called every hour. */
+  newHour(): void {
+    this.policyChanged();
     for (const kind of [this.#descriptors, this.#domains]) {
-      kind.warned = [];
-      kind.suppressed = 0;
+      kind.linesThisHour = 0;
+      kind.isFull = false;
     }
   }
 
-  /** Counts a descriptor of `domain` that matched no rule. Not called if the policy has `on_unmatched: ignore`. */
+  /** Warns of a descriptor of `domain` that matched no rule. Not called if the policy has `on_unmatched: ignore`. */
   unmatched(domain: string, entries: readonly Entry[], series: UnmatchedSeries): void {
-    series[COUNT] = (series[COUNT] as number) + 1;
     if (series[WARNED_GENERATION] === this.#generation) return;
-    this.#warnFirst(this.#descriptors, series, () => this.#warnDescriptor(domain, entries));
+    if (this.#isLogged(this.#descriptors, series)) this.#warnDescriptor(domain, entries);
   }
 
-  /** Counts a request whose domain has no policy. */
+  /** Warns of a request whose domain has no policy. */
   unknownDomain(domain: string, series: UnmatchedSeries): void {
-    series[COUNT] = (series[COUNT] as number) + 1;
     if (series[WARNED_GENERATION] === this.#generation) return;
-    this.#warnFirst(this.#domains, series, () => this.#warnDomain(domain));
+    if (this.#isLogged(this.#domains, series)) this.#warnDomain(domain);
   }
 
   /**
@@ -104,62 +104,30 @@ export class UnmatchedWarnings {
       : this.#whyUnmatched(domain, keys).why;
   }
 
-  /**
-   * Logs how many requests each series got since its last line, and makes room for other series. To be called every
-   * hour.
-   */
-  logCounts(): void {
-    for (const kind of [this.#descriptors, this.#domains]) {
-      kind.linesThisHour = 0;
-      kind.warned = kind.warned.filter((warned) => {
-        const more = (warned.series[COUNT] as number) - warned.count;
-        warned.count += more;
-        if (more > 0) warned.logMore(more);
-        return more > 0;
-      });
-    }
-    const { suppressed: keys } = this.#descriptors;
-    const { suppressed: domains } = this.#domains;
-    this.#descriptors.suppressed = 0;
-    this.#domains.suppressed = 0;
-    if (keys > 0) {
-      const text =
-        'more key sequences matched no rule; for the number of descriptors by domain and keys, see ' +
-        'weir_unmatched_total on /metrics';
-      this.#log.warn({ sequences: keys }, text);
-    }
-    if (domains > 0) {
-      const text =
-        'more domains were unknown; for the number of requests by domain, see weir_unknown_domain_total on /metrics';
-      this.#log.warn({ domains }, text);
-    }
-  }
-
-  /** @param warn logs the first warning, and returns a function that logs further requests */
-  #warnFirst(kind: WarningKind, series: UnmatchedSeries, warn: () => WarnedSeries['logMore']): void {
+  /** Marks a series. Returns whether the bounds leave room for its line. */
+  #isLogged(kind: WarningKind, series: UnmatchedSeries): boolean {
     series[WARNED_GENERATION] = this.#generation;
-    if (!kind.hasRoom()) {
-      kind.suppressed++;
-      return;
+    if (kind.lines < MAX_LINES && kind.linesThisHour < MAX_LINES_PER_HOUR) {
+      kind.lines++;
+      kind.linesThisHour++;
+      return true;
     }
-    kind.linesThisHour++;
-    kind.warned.push({ series, count: series[COUNT] as number, logMore: warn() });
+    if (!kind.isFull) this.#log.warn({}, kind.more);
+    kind.isFull = true;
+    return false;
   }
 
-  #warnDescriptor(domain: string, entries: readonly Entry[]): WarnedSeries['logMore'] {
-    const log = this.#log;
+  #warnDescriptor(domain: string, entries: readonly Entry[]): void {
     const all = entries.map(({ key }) => key);
     const first = shown(all.slice(0, MAX_SHOWN).map(shellText).join(' '), MAX_TEXT);
     const keys = first + (all.length > MAX_SHOWN ? ` … (${all.length - MAX_SHOWN} more)` : '');
     const { why, derived } = this.#whyUnmatched(domain, all);
-    log.warn(
+    this.#log.warn(
       { domain, keys },
       `no rule matches this descriptor${derived}, so weir allows the descriptor without a limit: ${why} ` +
         'Run weir explain to see how far the descriptor matches. If the descriptor should have no limit, ' +
         'set on_unmatched: ignore in the policy',
     );
-    return (count) =>
-      log.warn({ domain, keys, count }, 'more descriptors with these keys matched no rule and were allowed');
   }
 
   #whyUnmatched(domain: string, keys: KeyPath): { readonly why: string; readonly derived: string } {
@@ -181,15 +149,13 @@ export class UnmatchedWarnings {
     return sentence(shown(hint, MAX_TEXT));
   }
 
-  #warnDomain(named: string): WarnedSeries['logMore'] {
-    const log = this.#log;
+  #warnDomain(named: string): void {
     const domain = shown(shellText(named), MAX_TEXT);
-    log.warn(
+    this.#log.warn(
       { domain },
       `no policy has this domain, so its requests are not limited: ${this.#whyUnknownDomain(named)} ` +
         'If the domain should have no limits, create a policy file with on_unmatched: ignore',
     );
-    return (count) => log.warn({ domain, count }, 'more requests with this unknown domain were allowed');
   }
 }
 
@@ -198,7 +164,7 @@ function sentence(text: string): string {
   return text.endsWith('?') ? text : `${text}.`;
 }
 
-/** Opens warnings that follow the policies in effect, and log their counts every hour until they are closed. */
+/** Opens warnings that follow the policies in effect, and repeat every hour until they are closed. */
 export function openUnmatchedWarnings(
   log: Logger,
   policies: PolicyProvider,
@@ -211,7 +177,7 @@ export function openUnmatchedWarnings(
     version = policies.current()?.version;
     warnings.policyChanged();
   });
-  const timer = setInterval(() => warnings.logCounts(), COUNTS_INTERVAL_MS).unref();
+  const timer = setInterval(() => warnings.newHour(), HOUR_MS).unref();
   closers.add(async () => clearInterval(timer));
   return warnings;
 }

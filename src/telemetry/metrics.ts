@@ -87,11 +87,11 @@ function keysLabel(entries: readonly Entry[]): string {
 }
 
 /**
- * Values of an unmatched series: a count, and two values for the warnings, initially 0. The log thus stores its state
- * with the counts, so METRICS_MAX_SERIES limits the state, too.
+ * Values of an unmatched series: a count, and a value for the warnings, initially 0. The log thus stores its state with
+ * the counts, so METRICS_MAX_SERIES limits the state, too.
  */
 export type UnmatchedSeries = number[];
-const UNMATCHED_SLOTS = 3;
+const UNMATCHED_SLOTS = 2;
 
 /**
  * All metrics of `/metrics`. Decisions are counted in plain arrays, and formatted at a scrape. A decision adds to
