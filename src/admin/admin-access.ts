@@ -1,5 +1,6 @@
 import { crossSiteReason, dnsRebindingReason, isLoopbackHost } from '../http/cross-site.js';
 import { type HttpAnswer, type HttpHead, JSON_TYPE } from '../http/http.js';
+import { throttledLog } from '../runtime/throttled-log.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { AdminCounter } from '../telemetry/metrics.js';
 import { type AdminToken, MAX_TOKEN_LENGTH, MIN_TOKEN_LENGTH } from './admin-tokens.js';
@@ -17,12 +18,7 @@ export interface AdminCaller {
   readonly right: AdminRight;
 }
 
-/** Decides who may use the commands of the debug port. */
-export interface AdminAccess {
-  /** Returns the caller if it has `right`, otherwise the answer that refuses the request. */
-  check(head: HttpHead, right: AdminRight): AdminCaller | HttpAnswer;
-}
-
+/** Tokens in effect. */
 export interface AdminTokens {
   /** Returns the token that was sent, or undefined if it is unknown. */
   find(sent: string): AdminToken | undefined;
@@ -40,8 +36,6 @@ export interface AdminAccessOptions {
   monotonicMicros(): number;
 }
 
-/** Microseconds between two log lines about refusals. */
-const LOGGED_MICROS = 10_000_000;
 /** Loopback address of a connection. */
 const LOOPBACK_PEER = /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/i;
 /** RFC 6750, section 2.1. */
@@ -67,16 +61,18 @@ export function adminRefusal(status: number, sentence: string, headers?: HttpAns
 }
 
 /** Access rules of the debug port. */
-export class DebugPortAccess implements AdminAccess {
+export class DebugPortAccess {
   readonly #options: AdminAccessOptions;
-  /** Time from which the next refusal may be logged, and number of refusals since the last log line. */
-  #logAtMicros = Number.NEGATIVE_INFINITY;
-  #notLogged = 0;
+  readonly #shouldLog: () => boolean;
+  /** Number of refusals since the last log line. */
+  #refusals = 0;
 
   constructor(options: AdminAccessOptions) {
     this.#options = options;
+    this.#shouldLog = throttledLog(() => options.monotonicMicros() / 1000);
   }
 
+  /** Returns the caller if it has `right`, otherwise the answer that refuses the request. */
   check(head: HttpHead, right: AdminRight): AdminCaller | HttpAnswer {
     const { tokens } = this.#options;
     const checked =
@@ -125,17 +121,13 @@ export class DebugPortAccess implements AdminAccess {
   }
 
   #refused({ peer }: HttpHead, { status }: HttpAnswer): void {
-    const { log, count, monotonicMicros } = this.#options;
+    const { log, count } = this.#options;
     count('access', 'refused');
-    const now = monotonicMicros();
-    if (now < this.#logAtMicros) {
-      this.#notLogged++;
-      return;
-    }
-    const before = this.#notLogged > 0 && { alsoRefused: this.#notLogged };
+    this.#refusals++;
+    if (!this.#shouldLog()) return;
+    const before = this.#refusals > 1 && { alsoRefused: this.#refusals - 1 };
     log.warn({ peer, status, ...before }, 'refused an administrative request to the debug port');
-    this.#logAtMicros = now + LOGGED_MICROS;
-    this.#notLogged = 0;
+    this.#refusals = 0;
   }
 }
 

@@ -2,11 +2,11 @@ import { isUtf8 } from 'node:buffer';
 import { EVENTS_TYPE, type EventFeed } from '../http/event-feed.js';
 import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from '../http/http.js';
 import {
-  type AdminAccess,
   type AdminCaller,
   type AdminRight,
   adminAnswer,
   adminRefusal,
+  type DebugPortAccess,
 } from './admin-access.js';
 
 /** Maximum bytes of a question. */
@@ -40,7 +40,7 @@ export interface AdminService {
  * Returns the endpoint of a service. Questions and answers are JSON, and only POST is accepted, so that no question
  * appears in a URL and thus in a log. Errors are answered as `{"error": "…"}`.
  */
-export function adminEndpoint(service: AdminService, access: AdminAccess): HttpEndpoint {
+export function adminEndpoint(service: AdminService, access: Pick<DebugPortAccess, 'check'>): HttpEndpoint {
   return {
     path: service.path,
     help: service.help,

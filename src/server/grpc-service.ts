@@ -1,5 +1,3 @@
-import type { Administer } from '../admin/buckets/buckets-service.js';
-import type { StoreNode } from '../admin/health-detail.js';
 import { currentSecretKeys, openTop } from '../admin/top/open-top.js';
 import { TopCounts } from '../admin/top/top-counts.js';
 import { protoFiles } from '../codec/proto-files.js';
@@ -24,7 +22,6 @@ import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import type { ReferenceStats } from '../telemetry/reference/reference-stats.js';
-import type { TopBuckets } from '../telemetry/top/top-buckets.js';
 import { answerOptions, requestBounds } from './answer-options.js';
 import { CallInstrumentation } from './calls/call-instrumentation.js';
 import { NO_SPAN_LOSSES } from './calls/tracing.js';
@@ -39,11 +36,10 @@ import { exposeReference } from './metrics/prometheus.js';
 import { exposeLoad, exposeLosses, exposeStore } from './metrics/server-metrics.js';
 import { openStatsSinks } from './metrics/stats-sinks.js';
 import { openBucketAdmin } from './open-bucket-admin.js';
-import type { Decide } from './ports/json-endpoint.js';
 import { precomputeCalendars } from './precompute-calendars.js';
 import { logBrokenInvariants } from './server-logger.js';
 import type { Settings } from './settings/settings-table.js';
-import { listenError, type StartError } from './start-error.js';
+import { listenError } from './start-error.js';
 import { openStore } from './store/open-store.js';
 import type { Store } from './store/store.js';
 import { openTracing } from './tracing/open-tracing.js';
@@ -64,32 +60,7 @@ export interface GrpcServiceOptions {
 }
 
 /** The part of weir that decides, with its gRPC port: everything except policy files and HTTP ports. */
-export interface GrpcService {
-  readonly metrics: Metrics;
-  readonly serving: Serving;
-  /** `memory`, or the addresses of Redis, for messages. */
-  readonly storeName: string;
-  storeUp(): boolean;
-  /** See {@link Store.nodes}. */
-  storeNodes(): readonly StoreNode[];
-  /** Calls `listener` whenever `serving` or `storeUp` may have changed. */
-  onHealth(listener: () => void): void;
-  /** Calls `listener` if weir must exit because Redis could not be reached in time after the start. */
-  onGivenUp(listener: (error: StartError) => void): void;
-  /** Opens the gRPC port. Resolves with its address as `host:port`; rejects with {@link StartError}. */
-  listen(): Promise<string>;
-  /** Decides requests that did not arrive over gRPC. */
-  readonly decide: Decide;
-  /** Runs bucket commands of operators. */
-  readonly administer: Administer;
-  /** The buckets with the most hits and denials; undefined if TOP_BUCKETS is 0. */
-  readonly top: TopBuckets | undefined;
-  /**
-   * Drains: sets NOT_SERVING, waits for the drain delay, and finishes running calls and ends of holds. Resolves when
-   * none are left. `why` is logged. `drainHttp` finishes calls that did not arrive over gRPC.
-   */
-  drain(why: string, drainHttp: (graceMs: number) => Promise<void>): Promise<void>;
-}
+export type GrpcService = ReturnType<typeof openGrpcService>;
 
 const MICROS_PER_MS = 1000;
 
@@ -128,7 +99,7 @@ function listenAddress(settings: Settings): {
  * Opens the store, the metrics and the gRPC server. Resources that must be closed are added to `closers`. Throws {@link
  * StartError}.
  */
-export function openGrpcService(options: GrpcServiceOptions, closers: Closers): GrpcService {
+export function openGrpcService(options: GrpcServiceOptions, closers: Closers) {
   const { settings, policies, clock, log } = options;
   let stopReports = (): void => {};
   // This closer is added first and closers run in reverse order, so invariants are reported until the rest is closed.
@@ -174,33 +145,32 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, instrumentation));
   health.addTo(grpc, timedBy(metrics.reference, clock));
   exposeReference(settings, metrics, log);
-  openStatsSinks({ settings, metrics, log }, closers);
-  exposeLoad(metrics.registry, () => ({
-    grpc: grpc.load(),
-    storeWaitingBytes: waiting.bytes,
-    large: service.largeRequests,
-  }));
+  openStatsSinks(settings, metrics, log, closers);
+  exposeLoad(metrics.registry, grpc, waiting, service);
   exposeStore(metrics.registry, store);
-  exposeUsedRatio(
-    metrics.registry,
-    { top, secretKeys: currentSecretKeys(policies) },
-    settings.bucketUsedRatioTop,
-  );
+  exposeUsedRatio(metrics.registry, top, currentSecretKeys(policies), settings.bucketUsedRatioTop);
   addReflection(grpc, protoFiles());
 
   return {
     metrics,
     serving,
-    storeName: store.name,
-    storeUp: () => store.up(),
-    storeNodes: () => store.nodes(),
+    store,
+    /** Calls `listener` whenever `serving` or the state of the store may have changed. */
     onHealth: changed.add,
-    onGivenUp: (listener) => store.onGivenUp(listener),
+    /** Opens the gRPC port. Resolves with its address as `host:port`; rejects with {@link StartError}. */
     listen: () => listen(grpc, options, closers),
+    /** Decides requests that did not arrive over gRPC. */
     decide: decideForHttp(service, clock, instrumentation),
+    /** Runs bucket commands of operators. */
     administer: openBucketAdmin(options, store, metrics),
+    /** The buckets with the most hits and denials; undefined if TOP_BUCKETS is 0. */
     top,
-    drain: (why, drainHttp) => drain({ grpc, service, serving, store }, options, why, drainHttp),
+    /**
+     * Drains: sets NOT_SERVING, waits for the drain delay, and finishes running calls and ends of holds. Resolves when
+     * none are left. `why` is logged. `drainHttp` finishes calls that did not arrive over gRPC.
+     */
+    drain: (why: string, drainHttp: (graceMs: number) => Promise<void>) =>
+      drain({ grpc, service, serving, store }, options, why, drainHttp),
   };
 }
 

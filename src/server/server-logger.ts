@@ -9,17 +9,15 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { domainPhases } from './ports/endpoints.js';
 import type { Settings } from './settings/settings-table.js';
 
-/** The log of a process and its output. */
-export interface ServerLog {
-  readonly log: Logger;
-  readonly output: LogOutput;
-}
-
 /**
  * Creates the log that the settings describe, which also receives the warnings of Node.js. In a worker, every line has
  * the field `worker`.
  */
-export function createServerLogger(settings: Settings, terminal: boolean, worker?: number): ServerLog {
+export function createServerLogger(
+  settings: Settings,
+  terminal: boolean,
+  worker?: number,
+): { readonly log: Logger; readonly output: LogOutput } {
   const output = new LogOutput({ write: standardOutput() });
   const format = settings.logFormat === 'auto' ? (terminal ? 'text' : 'json') : settings.logFormat;
   const colour = showsColours(terminal, process.env);

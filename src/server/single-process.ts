@@ -19,15 +19,15 @@ export function openSingleProcess(parts: ServerParts): ServerCore {
       metrics.takeNewDecisions(take);
       return metrics.takeNewFailures();
     },
-    failed: new Promise((resolve) => service.onGivenUp(resolve)),
+    failed: new Promise((resolve) => service.store.onGivenUp(resolve)),
     metricsText: () => metrics.registry.text(),
     statsText: async () => statsText(statFamilies(metrics.reference)),
     health,
-    nodes: () => [service.storeNodes()],
+    nodes: () => [service.store.nodes()],
     detail: () => ({
-      store: service.storeName,
-      storeUp: service.storeUp(),
-      ...redisDetail(service.storeNodes()),
+      store: service.store.name,
+      storeUp: service.store.up(),
+      ...redisDetail(service.store.nodes()),
     }),
     async listen(ports, detail) {
       http = await ports.openPublic(service, health, async () => detail());

@@ -36,12 +36,14 @@ export async function callDebugPort<Answer>(
   access: DebugAccess,
   { path, body: question, changes = false, fields }: DebugRequest,
 ): Promise<DebugResult<Answer>> {
-  const call = new DebugCall(server, access);
+  let sent = false;
   let raw: RawAnswer;
   try {
-    raw = await call.send(path, question && JSON.stringify(question));
+    raw = await send(server, access, path, question && JSON.stringify(question), () => {
+      sent = true;
+    });
   } catch (error) {
-    const about = { server, access, changes, sent: call.sent };
+    const about = { server, access, changes, sent };
     return { ok: false, sentence: await callFailureMessage(error as NodeJS.ErrnoException, about) };
   }
   const body = parseObject(raw.body);
@@ -63,100 +65,88 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-class DebugCall {
-  /** Whether the request was sent, so that the server may have processed it. */
-  sent = false;
-  readonly #server: DebugServer;
-  readonly #access: DebugAccess;
-
-  constructor(server: DebugServer, access: DebugAccess) {
-    this.#server = server;
-    this.#access = access;
-  }
-
-  /** Rejects if the complete answer does not arrive within the timeout. */
-  send(path: string, body: string | undefined): Promise<RawAnswer> {
-    return new Promise((resolve, reject) => {
-      const request = this.#open(path, body);
-      const giveUp = (message: string, code?: string): void => {
-        reject(Object.assign(new Error(message), { code }));
-        request.destroy();
-      };
-      limitTime(request, this.#access.timeoutMs);
-      request.on('response', (response) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes > MAX_ANSWER_BYTES) giveUp('the answer is too long');
-          else chunks.push(chunk);
-        });
-        response.on('error', reject);
-        response.on('end', () => {
-          resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
-        });
+/**
+ * Sends one request. Calls `onSent` before it is sent, since the server may process it from then on. Rejects if the
+ * complete answer does not arrive within the timeout.
+ */
+function send(
+  server: DebugServer,
+  access: DebugAccess,
+  path: string,
+  body: string | undefined,
+  onSent: () => void,
+): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const request = open(server, access, path, body);
+    const giveUp = (message: string, code?: string): void => {
+      reject(Object.assign(new Error(message), { code }));
+      request.destroy();
+    };
+    limitTime(request, access.timeoutMs);
+    request.on('response', (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > MAX_ANSWER_BYTES) giveUp('the answer is too long');
+        else chunks.push(chunk);
       });
-      request.on('error', reject);
-      request.on('close', () => giveUp('the connection was closed', 'ECONNRESET'));
-      this.#send(request, body);
+      response.on('error', reject);
+      response.on('end', () => {
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
+      });
     });
-  }
-
-  #open(path: string, body: string | undefined): ClientRequest {
-    const { tls, host, port, certificateName, pinnedCertificate } = this.#server;
-    const { token, ca } = this.#access;
-    const options: RequestOptions = {
-      host,
-      port,
-      path,
-      method: body === undefined ? 'GET' : 'POST',
-      agent: false,
-      headers: {
-        ...(body !== undefined && {
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(body),
-        }),
-        accept: 'application/json',
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      },
-    };
-    if (!tls) return httpRequest(options);
-    return httpsRequest({
-      ...options,
-      ...(ca !== undefined && { ca }),
-      ...(pinnedCertificate !== undefined && { rejectUnauthorized: false }),
-      ...(certificateName !== undefined && {
-        servername: certificateName,
-        checkServerIdentity: (_host: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
-          checkServerIdentity(certificateName, certificate),
-      }),
-    });
-  }
-
-  /**
-   * Sends the request after the connection and its TLS handshake succeeded. With `pinnedCertificate`, the certificate
-   * of the server is compared first, so that no other server receives the token.
-   */
-  #send(request: ClientRequest, body: string | undefined): void {
-    const send = (): void => {
-      this.sent = true;
-      request.end(body);
-    };
-    const { tls, pinnedCertificate } = this.#server;
+    request.on('error', reject);
+    request.on('close', () => giveUp('the connection was closed', 'ECONNRESET'));
+    // The request is sent after the TLS handshake and the check of the certificate, so that no other server receives
+    // the token.
     request.once('socket', (socket) => {
-      if (!tls) socket.once('connect', send);
-      else {
-        socket.once('secureConnect', () => {
-          const mismatch =
-            pinnedCertificate === undefined
-              ? undefined
-              : certificateMismatch(socket as TLSSocket, pinnedCertificate);
-          if (mismatch === undefined) send();
-          else request.destroy(mismatch);
-        });
-      }
+      socket.once(server.tls ? 'secureConnect' : 'connect', () => {
+        const { pinnedCertificate } = server;
+        const mismatch = pinnedCertificate && certificateMismatch(socket as TLSSocket, pinnedCertificate);
+        if (mismatch instanceof Error) {
+          request.destroy(mismatch);
+          return;
+        }
+        onSent();
+        request.end(body);
+      });
     });
-  }
+  });
+}
+
+function open(
+  { tls, host, port, certificateName, pinnedCertificate }: DebugServer,
+  { token, ca }: DebugAccess,
+  path: string,
+  body: string | undefined,
+): ClientRequest {
+  const options: RequestOptions = {
+    host,
+    port,
+    path,
+    method: body === undefined ? 'GET' : 'POST',
+    agent: false,
+    headers: {
+      ...(body !== undefined && {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      }),
+      accept: 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
+  };
+  if (!tls) return httpRequest(options);
+  return httpsRequest({
+    ...options,
+    ...(ca !== undefined && { ca }),
+    ...(pinnedCertificate !== undefined && { rejectUnauthorized: false }),
+    ...(certificateName !== undefined && {
+      servername: certificateName,
+      checkServerIdentity: (_host: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
+        checkServerIdentity(certificateName, certificate),
+    }),
+  });
 }
 
 /** Returns an error if the server's certificate is not the one in the file at `path`. */

@@ -28,19 +28,13 @@ function usedRatios(top: TopBuckets, secretKeys: SecretKeyLookup, most: number):
   return ratios;
 }
 
-/** The buckets that {@link exposeUsedRatio} shows. */
-export interface UsedRatioSource {
-  /** Undefined if buckets are not counted. */
-  readonly top: TopBuckets | undefined;
-  readonly secretKeys: SecretKeyLookup;
-}
-
 /**
  * Exposes the used ratio of the `most` buckets (BUCKET_USED_RATIO_TOP) with the most requested hits, or of none if 0.
  */
 export function exposeUsedRatio(
   registry: FamilyRegistry,
-  { top, secretKeys }: UsedRatioSource,
+  top: TopBuckets | undefined,
+  secretKeys: SecretKeyLookup,
   most: number,
 ): void {
   registry.addFamily({

@@ -7,17 +7,11 @@ import { extraTags, type SinkLog, StatsFlusher, type StatsSink } from '../../tel
 import { StatsdTcp } from '../../telemetry/statsd/statsd-tcp.js';
 import type { Settings } from '../settings/settings-table.js';
 
-export interface StatsSinksOptions {
-  readonly settings: Settings;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-}
-
 /**
  * Sends the reference's statistics of this process to statsd and dogstatsd, if the settings enable them. Closing
  * `closers` sends the last values.
  */
-export function openStatsSinks({ settings, metrics, log }: StatsSinksOptions, closers: Closers): void {
+export function openStatsSinks(settings: Settings, metrics: Metrics, log: Logger, closers: Closers): void {
   if (settings.disableStats) return;
   const sinkLog: SinkLog = (level, message) => log[level](message);
   const where = {

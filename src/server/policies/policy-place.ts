@@ -45,11 +45,7 @@ export function overlookedPolicies(
   ];
 }
 
-export function loadOptions({
-  mergeDomains,
-  defaultAlgorithm,
-  holdEntry,
-}: Pick<Settings, 'mergeDomains' | 'defaultAlgorithm' | 'holdEntry'>): LoadOptions {
+export function loadOptions({ mergeDomains, defaultAlgorithm, holdEntry }: Settings): LoadOptions {
   return { mergeDomains, defaultAlgorithm, holdEntry };
 }
 
@@ -57,17 +53,7 @@ export function loadOptions({
  * Returns the location of the policies: CONFIG_PATH, the layout of the reference if one of its variables is set, or the
  * bundled policy.
  */
-export function policyPlace(
-  settings: Pick<
-    Settings,
-    | 'configPath'
-    | 'runtimeRoot'
-    | 'runtimeSubdirectory'
-    | 'runtimeAppDirectory'
-    | 'runtimeWatchRoot'
-    | 'runtimeIgnoreDotFiles'
-  >,
-): PolicyPlace {
+export function policyPlace(settings: Settings): PolicyPlace {
   const {
     runtimeRoot: root,
     runtimeSubdirectory: subdirectory,

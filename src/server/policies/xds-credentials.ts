@@ -13,25 +13,14 @@ const CERT = 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT';
 const KEY = 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY';
 const CA = 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT';
 
-/** Creates credentials for connections to a management server. */
-export class XdsCredentials {
-  readonly #server: XdsServer;
-  /**
-   * The latest credentials and the files they were created from. Creating them with all of Node.js's root certificates
-   * takes 60 ms.
-   */
-  #last: { readonly files: readonly (Buffer | null)[]; readonly made: ChannelCredentials } | undefined;
-
-  constructor(server: XdsServer) {
-    this.#server = server;
-  }
-
-  /**
-   * Returns credentials from the current content of the files. Rejects with an Error that names the variable and the
-   * unusable file.
-   */
-  async get(): Promise<ChannelCredentials> {
-    const server = this.#server;
+/**
+ * Returns a function that creates credentials for connections to a management server from the current content of the
+ * files. It rejects with an Error that names the variable and the unusable file.
+ */
+export function xdsCredentials(server: XdsServer): () => Promise<ChannelCredentials> {
+  // Creating credentials with all of Node.js's root certificates takes 60 ms, so they are kept while no file changes.
+  let last: { readonly files: readonly (Buffer | null)[]; readonly made: ChannelCredentials } | undefined;
+  return async () => {
     if (!server.useTls) return credentials.createInsecure();
     const files = [
       await loadPem(CA, server.caCert),
@@ -39,13 +28,13 @@ export class XdsCredentials {
       await loadPem(CERT, server.cert),
     ] as const;
     const [ca, key, cert] = files;
-    if (this.#last !== undefined && isDeepStrictEqual(this.#last.files, files)) return this.#last.made;
+    if (last !== undefined && isDeepStrictEqual(last.files, files)) return last.made;
     try {
       // Node.js ignores text that contains no certificate, and would then trust no server.
       if (ca !== null) new X509Certificate(ca);
       const roots = ca === null ? null : withBundledRoots(ca);
       const made = credentials.createSsl(roots, key, cert, verification(server));
-      this.#last = { files, made };
+      last = { files, made };
       return made;
     } catch (error) {
       throw new Error(
@@ -53,7 +42,7 @@ export class XdsCredentials {
           `${(error as Error).message}`,
       );
     }
-  }
+  };
 }
 
 /** Adds the root certificates of Node.js, as envoyproxy/ratelimit adds those of the system. */

@@ -13,7 +13,7 @@ import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
 import { xdsLog } from './policy-log.js';
 import { loadOptions } from './policy-place.js';
-import { XdsCredentials, xdsServerName } from './xds-credentials.js';
+import { xdsCredentials, xdsServerName } from './xds-credentials.js';
 import { type XdsServer, xdsServers } from './xds-servers.js';
 
 /** Default of gRPC. */
@@ -118,7 +118,7 @@ function firstConfigurations(
 
 async function addressOf(server: XdsServer, settings: Settings, log: Logger): Promise<AdsAddress> {
   const { url, cert, key, caCert, subjectAltName, headers } = server;
-  const credentials = new XdsCredentials(server);
+  const credentials = xdsCredentials(server);
   const refused: string[] = [];
   if ((cert === '') !== (key === '')) {
     refused.push(
@@ -132,12 +132,16 @@ async function addressOf(server: XdsServer, settings: Settings, log: Logger): Pr
         'and does not use the certificates',
     );
   }
-  attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => metadataOf(headers));
-  if (refused.length === 0) await credentials.get().catch((error: Error) => refused.push(error.message));
+  try {
+    metadataOf(headers);
+  } catch (error) {
+    refused.push(`CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ${(error as Error).message}`);
+  }
+  if (refused.length === 0) await credentials().catch((error: Error) => refused.push(error.message));
   if (refused.length > 0) throw new StartError(refused);
   return {
     target: url,
-    credentials: () => credentials.get(),
+    credentials,
     serverName: xdsServerName(server),
     headers,
     connectTimeoutMs: timerMs(settings.xdsRetryInterval),
@@ -145,14 +149,6 @@ async function addressOf(server: XdsServer, settings: Settings, log: Logger): Pr
     keepaliveMs: KEEPALIVE_MS,
     keepaliveTimeoutMs: KEEPALIVE_TIMEOUT_MS,
   };
-}
-
-function attempt(refused: string[], prefix: string, make: () => unknown): void {
-  try {
-    make();
-  } catch (error) {
-    refused.push(`${prefix}${(error as Error).message}`);
-  }
 }
 
 /**

@@ -15,7 +15,6 @@ import {
 import { RenderQueue, TextView } from '../../http/text-view.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/compiled-policy.js';
-import type { DomainStatus } from '../../policy/policy.js';
 import { phaseAt } from '../../policy/rule.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
@@ -23,30 +22,21 @@ type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors
 /** Returns the body of `/healthcheck?detail`. */
 export function healthText(detail: HealthDetail, policies: ShownPolicies, clock: Clock): string {
   const errors = policies.errors();
+  const phases = new Map(
+    domainPhases(policies.current(), clock).map(({ domain, phase }) => [domain, { phase }]),
+  );
   const policy = {
     // Without any valid policy so far, no version exists.
     version: policies.current()?.version ?? 'none',
-    domains: domainDetails(policies, clock),
+    // A domain that is not in effect has no phase.
+    domains: policies
+      .domains()
+      .map(({ domain, files, state }) => ({ domain, files, state, ...phases.get(domain) })),
     // `error` while an older version is in effect because the current files are invalid.
     lastReload: errors.length === 0 ? 'ok' : 'error',
     errors,
   };
   return `${JSON.stringify({ ...detail, policy }, null, 2)}\n`;
-}
-
-/** Returns each domain of the policy files, sorted. A domain that is not in effect has no `phase`. */
-function domainDetails(
-  policies: ShownPolicies,
-  clock: Clock,
-): readonly (DomainStatus & { readonly phase?: string })[] {
-  const current = policies.current();
-  return policies.domains().map((status) => {
-    const { domain, files, state } = status;
-    const inForce = current?.domains.get(domain);
-    return inForce === undefined
-      ? status
-      : { domain, files, state, phase: phaseAt(inForce.phase, clock.wallMicros()) };
-  });
 }
 
 /** Returns the domains in effect with their current phases. */

@@ -163,6 +163,8 @@ const TIMEOUT: ValueType<number> = {
   expected: 'a duration above 0 such as 150ms, 2s or 1h30m',
 };
 
+const CHOICE_TYPES = Object.keys(CHOICES) as (keyof typeof CHOICES)[];
+
 const VALUE_TYPES: { readonly [Type in SettingType]: ValueType<SettingTypes[Type]> } = {
   string: { parse: (text) => text, expected: 'a text' },
   port: { parse: (text) => INTEGER_TYPE.parse(text, 65_535), expected: 'a port number from 0 to 65535' },
@@ -204,17 +206,9 @@ const VALUE_TYPES: { readonly [Type in SettingType]: ValueType<SettingTypes[Type
     parse: readSample,
     expected: 'a list of fractions from 0 to 1 for denied and other requests, such as denied=1,ok=0.01',
   }),
-  log_level: choice('log_level'),
-  log_format: choice('log_format'),
-  grpc_transport: choice('grpc_transport'),
-  worker_scheduling: choice('worker_scheduling'),
-  trace_protocol: choice('trace_protocol'),
-  config_type: choice('config_type'),
-  backend_type: choice('backend_type'),
-  redis_socket_type: choice('redis_socket_type'),
-  redis_type: choice('redis_type'),
-  pool_on_empty: choice('pool_on_empty'),
-  algorithm: choice('algorithm'),
+  ...(Object.fromEntries(CHOICE_TYPES.map((type) => [type, choice(type)])) as {
+    readonly [Type in keyof typeof CHOICES]: ValueType<SettingTypes[Type]>;
+  }),
 };
 
 const YES = /^(?:y|yes|on|enabled?|true)$/i;

@@ -92,24 +92,19 @@ function tlsOptions(settings: Settings): ConnectionOptions {
         'its certificate; set both REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY, or neither',
     ]);
   }
-  const ca = redisTlsCaCert === '' ? undefined : read('REDIS_TLS_CACERT', redisTlsCaCert);
-  const cert = redisTlsClientCert === '' ? undefined : read('REDIS_TLS_CLIENT_CERT', redisTlsClientCert);
-  const key = redisTlsClientKey === '' ? undefined : read('REDIS_TLS_CLIENT_KEY', redisTlsClientKey);
-  orStartError(
-    `REDIS_TLS_CACERT: ${redisTlsCaCert}`,
-    'is not a PEM file with a certificate; specify a PEM file that contains a certificate',
-    () => (ca === undefined ? undefined : new X509Certificate(ca)),
-  );
-  orStartError(
-    `REDIS_TLS_CLIENT_CERT: ${redisTlsClientCert}`,
-    'is not a PEM file with a certificate; specify a PEM file that contains a certificate',
-    () => (cert === undefined ? undefined : new X509Certificate(cert)),
-  );
-  orStartError(
-    `REDIS_TLS_CLIENT_KEY: ${redisTlsClientKey}`,
-    'is not a PEM file with a key, or the key has a passphrase; specify a key without a passphrase',
-    () => (key === undefined ? undefined : createPrivateKey(key)),
-  );
+  const isCertificate = (pem: string) => new X509Certificate(pem);
+  const [ca, cert, key] = (
+    [
+      ['REDIS_TLS_CACERT', redisTlsCaCert, NO_CERTIFICATE, isCertificate],
+      ['REDIS_TLS_CLIENT_CERT', redisTlsClientCert, NO_CERTIFICATE, isCertificate],
+      ['REDIS_TLS_CLIENT_KEY', redisTlsClientKey, NO_KEY, createPrivateKey],
+    ] as const
+  ).map(([variable, file, problem, check]) => {
+    if (file === '') return undefined;
+    const pem = read(variable, file);
+    orStartError(`${variable}: ${file}`, problem, () => check(pem));
+    return pem;
+  });
   const options = {
     ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
@@ -123,6 +118,10 @@ function tlsOptions(settings: Settings): ConnectionOptions {
   );
   return options;
 }
+
+const NO_CERTIFICATE = 'is not a PEM file with a certificate; specify a PEM file that contains a certificate';
+const NO_KEY =
+  'is not a PEM file with a key, or the key has a passphrase; specify a key without a passphrase';
 
 /**
  * Runs `make`, and throws a {@link StartError} from `what` and `sentence` if it throws. The message never contains text

@@ -3,11 +3,12 @@ import type { Administer } from '../../admin/buckets/buckets-service.js';
 import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../../admin/health-detail.js';
 import { removeStaleSocket } from '../../h2/serving/listen.js';
 import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';
+import { WORKER_STATES } from '../../telemetry/families.js';
 import { familiesText } from '../../telemetry/family.js';
+import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { exposeReference } from '../metrics/prometheus.js';
-import { exposeWorkers, workerState } from '../metrics/server-metrics.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
 import { openBucketAdmin } from '../open-bucket-admin.js';
@@ -17,7 +18,7 @@ import type { StartError } from '../start-error.js';
 import { openStore } from '../store/open-store.js';
 import type { WorkerHealth } from './messages.js';
 import { PolicyRounds } from './policy-rounds.js';
-import { WorkerPool, type WorkerState } from './worker-pool.js';
+import { WorkerPool, type WorkerSlot } from './worker-pool.js';
 
 const NO_MEMORY_STATS = { size: 0, bytes: 0, evictions: 0, holdCount: 0, refusedHolds: 0 };
 
@@ -73,7 +74,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
   exposeWorkers(metrics.registry, pool, () => rounds.differing().length);
   // This process counts policy loads only. Each worker sends the statistics of its decisions.
   exposeReference(settings, metrics, log);
-  openStatsSinks({ settings, metrics, log }, closers);
+  openStatsSinks(settings, metrics, log, closers);
   let told = '';
   /** Tells the workers whether the server should get requests, if this has changed. */
   const tellHealth = (): void => {
@@ -135,7 +136,7 @@ function bucketCommands(parts: ServerParts, metrics: Metrics): Administer {
   };
 }
 
-function knownHealth(workers: readonly WorkerState[]): readonly WorkerHealth[] {
+function knownHealth(workers: readonly WorkerSlot[]): readonly WorkerHealth[] {
   return workers.flatMap(({ health, silentMs }) =>
     health === undefined || silentMs !== undefined ? [] : health,
   );
@@ -164,4 +165,22 @@ function detailOf({ workers }: WorkerPool): CoreHealthDetail {
       ...(worker.silentMs !== undefined && { silentSeconds: worker.silentMs / 1000 }),
     })),
   };
+}
+
+function workerState({ health, silentMs }: WorkerSlot): keyof typeof WORKER_STATES {
+  if (health === undefined) return 'starting';
+  if (silentMs !== undefined) return 'silent';
+  return health.reason === undefined ? 'serving' : 'not_serving';
+}
+
+/** Exposes the workers of a primary process. `differing` returns the number of workers with other policies. */
+function exposeWorkers(registry: FamilyRegistry, pool: WorkerPool, differing: () => number): void {
+  registry.show('weir_workers', () => pool.workers.length);
+  const states = Object.keys(WORKER_STATES) as (keyof typeof WORKER_STATES)[];
+  registry.show('weir_worker_states', () =>
+    states.map((state) => [{ state }, pool.workers.filter((worker) => workerState(worker) === state).length]),
+  );
+  registry.show('weir_workers_with_other_policies', differing);
+  registry.show('weir_worker_restarts_total', () => pool.restarts);
+  registry.show('weir_silent_workers_killed_total', () => pool.silentKilled);
 }

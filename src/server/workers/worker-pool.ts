@@ -12,21 +12,12 @@ import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
 import type { LoadingWorker } from './policy-rounds.js';
 import { Heartbeat, WorkerWatchdog } from './worker-watchdog.js';
 
-export interface WorkerState {
-  readonly id: number;
-  readonly pid: number;
-  /** Undefined until its ports are open. */
-  readonly health: WorkerHealth | undefined;
-  /** Milliseconds since the worker stopped answering; undefined while it answers. */
-  readonly silentMs: number | undefined;
-}
-
 /** Milliseconds before a crashed worker is replaced. The pause doubles with each further crash. */
 const INITIAL_BACK_OFF_MS = 100;
 const MAX_BACK_OFF_MS = 10_000;
 
 /** A slot of the pool, which contains a worker or waits for a replacement. */
-class WorkerSlot {
+export class WorkerSlot implements LoadingWorker {
   worker: Worker | undefined;
   /** Whether the worker got its `start` message, so that it can process others. */
   started = false;
@@ -46,9 +37,26 @@ class WorkerSlot {
   readonly backOff = new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS });
   retry: NodeJS.Timeout | undefined;
 
+  get id(): number {
+    return this.worker?.id ?? 0;
+  }
+
+  get pid(): number {
+    return this.worker?.process.pid ?? 0;
+  }
+
+  get policy(): string {
+    return this.health?.policy ?? 'none';
+  }
+
   /** Whether the worker's ports are open. */
   get listens(): boolean {
     return this.health !== undefined;
+  }
+
+  /** Milliseconds since the worker stopped answering; undefined while it answers. */
+  get silentMs(): number | undefined {
+    return this.heartbeat.silent ? this.heartbeat.silentMs : undefined;
   }
 
   /** Forgets the worker, which has exited. */
@@ -110,7 +118,7 @@ export class WorkerPool {
     this.#options = options;
     this.#slots = Array.from({ length: options.count }, () => new WorkerSlot());
     this.#watchdog = new WorkerWatchdog({
-      workers: () => this.#slots.filter(({ worker }) => worker !== undefined),
+      workers: () => this.workers,
       onSilent: (slot) => this.#onSilent(slot),
       replace: (slot) => this.#killSilent(slot),
     });
@@ -134,21 +142,14 @@ export class WorkerPool {
     });
   }
 
-  get workers(): readonly WorkerState[] {
-    return this.#slots.flatMap(({ worker, health, heartbeat }) => {
-      if (worker === undefined) return [];
-      const silentMs = heartbeat.silent ? heartbeat.silentMs : undefined;
-      return { id: worker.id, pid: worker.process.pid ?? 0, health, silentMs };
-    });
+  /** Slots with a running worker. */
+  get workers(): readonly WorkerSlot[] {
+    return this.#slots.filter(({ worker }) => worker !== undefined);
   }
 
   /** Workers whose ports are open. */
-  listening(): readonly LoadingWorker[] {
-    return this.#slots.flatMap(({ worker, health, loadedRound }) =>
-      worker === undefined || health === undefined
-        ? []
-        : { id: worker.id, loadedRound, policy: health.policy },
-    );
+  listening(): readonly WorkerSlot[] {
+    return this.#slots.filter(({ listens }) => listens);
   }
 
   /** Sends to each worker that has started. A worker that starts later gets the current state with `start`. */
@@ -221,7 +222,7 @@ export class WorkerPool {
   }
 
   #answering(): readonly WorkerSlot[] {
-    return this.#slots.filter(({ health, heartbeat }) => health !== undefined && !heartbeat.silent);
+    return this.listening().filter(({ silentMs }) => silentMs === undefined);
   }
 
   #fork(slot: WorkerSlot): void {
@@ -309,9 +310,8 @@ export class WorkerPool {
   }
 
   #noteMessage(slot: WorkerSlot, answer: boolean): void {
-    const { worker, heartbeat } = slot;
-    const silentMs = heartbeat.silent ? heartbeat.silentMs : undefined;
-    heartbeat.onMessage(answer);
+    const { worker, silentMs } = slot;
+    slot.heartbeat.onMessage(answer);
     if (!slot.listens || silentMs === undefined) return;
     const about = { ...nameOf(worker), silentMs };
     this.#options.log.info(about, 'a worker process is responding again and receives new connections');
@@ -319,8 +319,7 @@ export class WorkerPool {
   }
 
   #onSilent(slot: WorkerSlot): void {
-    const { worker, heartbeat } = slot;
-    const about = { ...nameOf(worker), silentMs: heartbeat.silentMs };
+    const about = { ...nameOf(slot.worker), silentMs: slot.silentMs };
     this.#options.log.warn(about, 'a worker process does not answer and gets no new connections');
     this.#options.onChange();
   }

@@ -119,7 +119,7 @@ class Worker {
     const parts = { settings, version, policies: provider, tls, clock: systemClock, log, output, worker };
     const service = openGrpcService(parts, closers);
     service.metrics.exposeLogOutput(output);
-    service.onGivenUp(({ lines }) => void send({ kind: 'givenUp', lines }));
+    service.store.onGivenUp(({ lines }) => void send({ kind: 'givenUp', lines }));
     const ports = new HttpPorts(
       { settings, clock: systemClock, log, metrics: () => this.#text('metrics') },
       closers,
@@ -170,9 +170,9 @@ class Worker {
 function stateOf(service: GrpcService, { provider }: WorkerPolicies): WorkerHealth {
   return {
     reason: service.serving.reason,
-    store: service.storeName,
-    storeUp: service.storeUp(),
-    redis: service.storeNodes(),
+    store: service.store.name,
+    storeUp: service.store.up(),
+    redis: service.store.nodes(),
     policy: provider.current()?.version ?? 'none',
   };
 }

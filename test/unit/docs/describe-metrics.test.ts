@@ -62,8 +62,8 @@ describe('the metrics in the manual', () => {
       inflating: 0,
       lost: 0,
     };
-    const large = { size: 0, bytes: 0 };
-    exposeLoad(metrics.registry, () => ({ grpc, large, storeWaitingBytes: 0 }));
+    const largeRequests = { size: 0, bytes: 0 };
+    exposeLoad(metrics.registry, { load: () => grpc }, { bytes: 0 }, { largeRequests });
     const shown = labelsIn(String(await metrics.registry.text()));
     expect(shown.size).toBeGreaterThan(30);
     for (const [name, labels] of shown) {

@@ -164,7 +164,7 @@ describe('weir_bucket_used_ratio', () => {
     secretKeys: ReadonlySet<string> = new Set(),
   ): Promise<readonly string[]> {
     const registry = new FamilyRegistry();
-    exposeUsedRatio(registry, { top, secretKeys: () => secretKeys }, most);
+    exposeUsedRatio(registry, top, () => secretKeys, most);
     const text = String(await registry.text());
     return text.split('\n').filter((line) => line.startsWith('weir_'));
   }

@@ -9,14 +9,7 @@ import {
 import { readSettings } from '../../../../src/server/settings/read-settings.js';
 import { settingsOf } from '../../../support/weir/settings.js';
 
-const UNSET = {
-  configPath: '',
-  runtimeRoot: '',
-  runtimeSubdirectory: '',
-  runtimeAppDirectory: '',
-  runtimeWatchRoot: true,
-  runtimeIgnoreDotFiles: false,
-};
+const UNSET = settingsOf({});
 const LAYOUT = {
   setting: 'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY',
   beside: true,
