@@ -139,10 +139,12 @@ export class Tally {
     for (const { row, denied } of uses) this.#touch(row).before ||= denied;
   }
 
-  /** Finds the rules that denied a request before: those in the log, else those that deny it now, else all. */
+  /** Finds the rules that denied a request before: those in the log and those that deny it now, else all. */
   #addLogged({ deniedBy, request }: LoggedCall, isDenied: boolean): void {
     if (deniedBy.length > 0) {
       for (const label of deniedBy) this.#touch(this.rowOf(request.domain, label)).before = true;
+      // A line names one limit of each descriptor. Others that deny the request now do not deny it newly.
+      for (const { latest } of this.#touched) latest.before ||= latest.after;
       return;
     }
     if (this.#touched.length > 1) this.ambiguous++;

@@ -123,3 +123,22 @@ test('one log under two names is an error', async () => {
   const args = ['replay', '--policy', 'policy.yaml', '--map', 'map.yaml', 'access.log', './access.log'];
   expect(await host.run({ args, folder: folder.path })).toMatchObject({ code: 2 });
 });
+
+test('a limit that denies requests which another limit has denied does not deny them newly', async () => {
+  folder.write(
+    'two.yaml',
+    'domain: shop\ndescriptors: [{ key: tenant, rate_limits: [{ name: a, unit: day, requests_per_unit: 1 }, ' +
+      '{ name: b, unit: day, requests_per_unit: 1 }] }]\n',
+  );
+  const lines = ['OK', 'OVER_LIMIT'].map((code) =>
+    JSON.stringify({
+      ...{ decision: 1, time: LINE.time, domain: 'shop', code, sample: 1, micros: 1 },
+      descriptors: [{ entries: [{ key: 'tenant', value: 'acme' }], hits: 1, rule: 'tenant[a]', code }],
+    }),
+  );
+  folder.write('decisions.jsonl', `${lines.join('\n')}\n`);
+  const args = ['replay', '--policy', 'two.yaml', 'decisions.jsonl'];
+  const { stdout } = await host.run({ args, folder: folder.path });
+  for (const rule of ['tenant\\[a\\]', 'tenant\\[b\\]', '\\(all requests\\)'])
+    expect(stdout).toMatch(new RegExp(`^${rule} +2 +1 +1 +0 +0% +0$`, 'm'));
+});
