@@ -346,9 +346,10 @@ export const POLICY_FIELDS = {
     plans: {
       kind: 'mapping',
       of: 'plans',
-      // The rows are a file of weir's machine, which a management server cannot name.
+      // The rows are in a file on weir's machine, and a management server does not know such files.
       xds: 'file_only',
-      about: 'The limits of each customer as data: rows in a file, and plans that the rows name.',
+      about:
+        'The limits of each customer in a table: rows in a file, and the plans that these rows refer to.',
       examples: [
         {
           by: 'tenant',
@@ -599,20 +600,20 @@ export const POLICY_FIELDS = {
       planned: true,
       empty: 'unusual',
       about:
-        'The number of hits that each request holds, at most the capacity of the bucket or the requests_per_unit ' +
-        'of the window.',
+        'The number of hits that weir deducts when a request starts. At most the capacity of the bucket, or the ' +
+        'requests_per_unit of the window.',
       examples: [5000],
     },
     from: {
       kind: 'word',
       words: HOLD_SOURCES,
-      about: 'first_call: each request holds the hits of its first call, instead of amount.',
+      about: 'first_call: the estimate is the hits of the first call of each request, instead of amount.',
     },
     expires_after: {
       ...EXPIRY,
       default: '10m',
       about:
-        'The time after which a hold can no longer be settled, and its hits stay taken. From 1ms to 168h.',
+        'The time after which a hold can no longer be settled, so that weir keeps its hits. From 1ms to 168h.',
       examples: ['10m'],
     },
     unknown: {
@@ -620,17 +621,17 @@ export const POLICY_FIELDS = {
       words: UNKNOWN_USES,
       default: 'keep',
       about:
-        "The effect of a request's end without a known use: keep leaves the held hits taken, and free gives them " +
-        'back.',
+        'What happens to the hits of a hold if a request ends and its use is unknown: with keep, weir keeps them, ' +
+        'and with free, weir gives them back.',
     },
     pair: {
       kind: 'word',
       words: HOLD_PAIRS,
       default: 'token',
       about:
-        'What the end of a request settles. token: the holds in the hold token that Envoy sends. oldest: the ' +
-        'oldest hold of its bucket, for gateways without hold tokens. A call with 0 hits is then a start, and any ' +
-        'other call is an end. oldest excludes from and unknown: free.',
+        'Which holds weir settles when a request ends. token: the holds in the hold token that Envoy sends. ' +
+        'oldest: the oldest hold in the bucket, for gateways without hold tokens. A call with 0 hits then starts a ' +
+        'request, and any other call ends one. oldest cannot be combined with from or unknown: free.',
     },
   },
   replaced_rule: {
@@ -706,8 +707,8 @@ export const POLICY_FIELDS = {
       xds: 'file_only',
       about:
         'A file with the rows, relative to the policy file, or the address of a hash in Redis. Formats of files: ' +
-        '.csv (or .tsv), .jsonl (or .ndjson), .yaml or .json. weir reloads it with the policy. Without it, the ' +
-        'plans in define are the rows.',
+        '.csv (or .tsv), .jsonl (or .ndjson), .yaml or .json. weir reloads the rows with the policy. If from is not ' +
+        'set, the plans in define are the rows.',
       examples: ['customers.csv'],
     },
     columns: {
@@ -715,14 +716,14 @@ export const POLICY_FIELDS = {
       items: 'names of columns',
       xds: 'file_only',
       about:
-        'Names of the columns of the table to read. The column of by is always read, and all other columns are ' +
-        'ignored. Without it, a column that no limit uses is an error.',
+        'Names of the columns that weir reads. weir always reads the column named in by, and ignores all other ' +
+        'columns. If columns is not set, a column that no limit uses is an error.',
       examples: [['plan', 'burst']],
     },
     default: {
       kind: 'text',
       xds: 'file_only',
-      about: 'The plan in define of customers without a row.',
+      about: 'The plan of customers without a row, as it is named in define.',
       examples: ['free'],
     },
     define: {
@@ -739,8 +740,8 @@ export const POLICY_FIELDS = {
       default: 20,
       xds: 'file_only',
       about:
-        'The largest share of rows that a new version of the table may lack, in percent. If more are missing, weir ' +
-        'keeps the rows in effect.',
+        'The largest percentage of rows that a new version of the table can lack. If more rows are missing, weir ' +
+        'keeps the previous rows.',
       examples: [50],
     },
     max_drop_from: {
@@ -750,8 +751,8 @@ export const POLICY_FIELDS = {
       default: 20,
       xds: 'file_only',
       about:
-        '`max_drop` applies if at least this many rows are in effect. A smaller table may lose any rows but the ' +
-        'last one.',
+        '`max_drop` applies if at least this many rows are in effect. A smaller table may lose all rows except ' +
+        'one.',
       examples: [1000],
     },
   },
