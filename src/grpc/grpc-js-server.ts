@@ -137,6 +137,7 @@ export class GrpcJsServer implements GrpcServer {
     const leftMicros = (Number(call.getDeadline()) - Date.now()) * 1000;
     return {
       deadlineMicros: this.#options.monotonicMicros() + leftMicros,
+      receivedMicros: performance.now() * 1000,
       cancelled: () => call.cancelled,
       resetListener: undefined,
       connection: this.#connections.get(peer) ?? this,

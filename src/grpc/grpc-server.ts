@@ -14,6 +14,11 @@ export interface CallInfo {
    * Infinity without `grpc-timeout`.
    */
   readonly deadlineMicros: number;
+  /**
+   * Time at which the last bytes of the request arrived, in microseconds since `performance.timeOrigin`. Requests that
+   * arrived together have the same time.
+   */
+  readonly receivedMicros: number;
   /** Returns whether the caller has canceled the call. Asynchronous handlers may then stop early. */
   cancelled(): boolean;
   /**

@@ -61,6 +61,8 @@ export interface ServerStream {
 export interface ServerConnection {
   /** The peer's address as `host:port`, or the path of the Unix domain socket. For logs. */
   readonly peer: string;
+  /** Time at which the current chunk was received, in milliseconds, on a clock that never goes back. */
+  readonly lastReceivedMs: number;
   /** Streams that are open or half-closed. */
   readonly openStreams: number;
   /** Received body bytes, over all streams, that are not {@link ServerStream.consumed} yet. */

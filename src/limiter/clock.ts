@@ -40,7 +40,7 @@ export function exactTimeText(wallMicros: number): string {
 const MAX_CLOCK_DIFFERENCE_MICROS = 100_000;
 
 let latestMicros = 0;
-/** The latest reading of the wall clock after the one in {@link latestMicros}; 0 without any. */
+/** The first reading of the wall clock after the one in {@link latestMicros}; 0 without any. */
 let wallSinceMicros = 0;
 /** The wall clock at 0 on the monotonic clock. */
 let startMicros = Math.floor(performance.timeOrigin * 1000);
@@ -54,8 +54,9 @@ export const systemClock: Clock = {
   },
   // Date.now() follows steps of the wall clock; performance.timeOrigin does not.
   wallMicros: () => {
-    wallSinceMicros = Date.now() * 1000;
-    return wallSinceMicros;
+    const wall = Date.now() * 1000;
+    if (wallSinceMicros === 0) wallSinceMicros = wall;
+    return wall;
   },
   exactWallMicros: () => {
     const sinceStart = Math.floor(performance.now() * 1000);

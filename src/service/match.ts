@@ -186,7 +186,7 @@ function takeOfOverride(
   match: Match,
   limit: RateLimitOverride,
 ): PlannedTake {
-  const { policy, request, wallMicros } = context;
+  const { policy, request } = context;
   const { answers } = context.options;
   const unit = OVERRIDE_UNITS[limit.unit] as WindowUnit;
   const rate = overrideRate(unit, limit.requestsPerUnit, policy.overrideAlgorithm);
@@ -197,7 +197,7 @@ function takeOfOverride(
   );
   const { key, tagLength } = extendedKey(base, shapePart(rate));
   const quota = answers.quotaMode;
-  const ruleEnforcement = enforcementOf(match.phase, false, quota, wallMicros);
+  const ruleEnforcement = enforcementOf(match.phase, false, quota, context);
   const hits = hitsOf(descriptor, request);
   return {
     key,

@@ -120,12 +120,12 @@ export class RequestContext {
   readonly caller: Caller;
   /** Monotonic time of arrival; 0 if neither a deadline nor a log needs it. */
   readonly startMicros: number;
-  /** Wall clock time at which the request is planned, and later the time of the answer. */
-  wallMicros: number;
+  /** The wall clock, when it was needed first; -1 before. */
+  private wall = -1;
   /** Wall clock time at which the store decided; 0 if no log needs it. */
   decidedMicros = 0;
   /** The decision of each planned descriptor, in order. */
-  readonly decisions: Decision[] = [];
+  readonly decisions: Decision[];
   /** The takes that are sent to the store; see {@link takesOf}. */
   takes: readonly PlannedTake[] = NO_TAKES;
   /** Whether the request exceeds an enforced limit. */
@@ -155,7 +155,18 @@ export class RequestContext {
     this.policy = policy;
     this.caller = caller;
     this.startMicros = startMicros;
-    this.wallMicros = options.clock.wallMicros();
+    this.decisions = [];
+  }
+
+  /** The wall clock, in microseconds. It is read when it is needed first: most requests do not depend on it. */
+  get wallMicros(): number {
+    if (this.wall < 0) this.wall = this.options.clock.wallMicros();
+    return this.wall;
+  }
+
+  /** Reads the wall clock again when it is needed next, because the request has waited. */
+  hasWaited(): void {
+    this.wall = -1;
   }
 
   /**

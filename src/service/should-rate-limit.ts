@@ -150,7 +150,7 @@ export class ShouldRateLimit {
       if (noTurn === 'cancelled') return CALLER_CANCELLED;
       if (noTurn !== undefined) return this.#giveUp(context, noTurn);
       const { clock } = this.#options;
-      context.wallMicros = clock.wallMicros();
+      context.hasWaited();
       return this.#planAndTake(context, this.#isSynchronous ? 0 : clock.monotonicMicros());
     });
   }
@@ -250,7 +250,7 @@ export class ShouldRateLimit {
     return result.then(
       (late) => {
         answered?.();
-        context.wallMicros = this.#options.clock.wallMicros();
+        context.hasWaited();
         return this.#finish(context, late);
       },
       (error: unknown) => {

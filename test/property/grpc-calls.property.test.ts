@@ -104,7 +104,7 @@ class World {
   readonly timers = new FakeTimerSource();
   readonly context: CallContext;
   readonly router: CallRouter;
-  readonly connection = newFakeConnection();
+  readonly connection = newFakeConnection(() => this.timers.nowMs());
   readonly streams: FakeServerStream[] = [];
   readonly #requestEnded = new Set<FakeServerStream>();
   readonly #settle: ((fail: boolean) => void)[] = [];

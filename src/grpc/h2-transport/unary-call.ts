@@ -140,6 +140,10 @@ class UnaryCall implements CallInfo, CallState, Expiring {
     return this.#deadlineMicros;
   }
 
+  get receivedMicros(): number {
+    return this.#stream.connection.lastReceivedMs * MICROS_PER_MS;
+  }
+
   get peer(): string {
     return this.#stream.connection.peer;
   }

@@ -32,7 +32,8 @@ export function unaryHandler(
     throw new GrpcError(STATUS[code], result.message);
   };
   return (message, call) => {
-    const startMicros = clock.monotonicMicros();
+    // The clock is read once for all requests that arrived together, and once for each answer.
+    const startMicros = call.receivedMicros;
     calls.began();
     const result =
       instrumentation === undefined

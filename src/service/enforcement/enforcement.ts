@@ -12,9 +12,12 @@ export function enforcementOf(
   phase: PhaseSchedule,
   shadow: boolean,
   quota: boolean,
-  wallMicros: number,
+  context: EnforcementContext,
 ): Enforcement {
-  if (shadow || phaseAt(phase, wallMicros) !== 'active') return 'observe';
+  if (shadow) return 'observe';
+  // Most limits are always active, so that the clock need not be read.
+  const isActive = phase.activeAtMicros === -Infinity || phaseAt(phase, context.wallMicros) === 'active';
+  if (!isActive) return 'observe';
   return quota ? 'quota' : 'enforce';
 }
 
@@ -23,7 +26,7 @@ export function enforcementOf(
  * deny only together, so quotas-and-replaces.ts draws for all of them at once.
  */
 export function enforcementOfRule(rule: Rule, quota: boolean, context: EnforcementContext): Enforcement {
-  const ruleEnforcement = enforcementOf(rule.phase, rule.shadowMode, quota, context.wallMicros);
+  const ruleEnforcement = enforcementOf(rule.phase, rule.shadowMode, quota, context);
   if (rule.enforcePercent === 100 || ruleEnforcement !== 'enforce') return ruleEnforcement;
   return context.percent() < rule.enforcePercent ? ruleEnforcement : 'observe';
 }

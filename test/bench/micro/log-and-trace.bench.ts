@@ -72,6 +72,7 @@ function decision({ logged = 0, traced = false }: Options): MicroCase {
     const message = createClientCodec().encodeRequest({ domain: 'bench', descriptors, hitsAddend: 0 });
     const call: CallInfo = {
       deadlineMicros: Number.POSITIVE_INFINITY,
+      receivedMicros: 0,
       cancelled: () => false,
       resetListener: undefined,
       connection: {},

@@ -75,8 +75,17 @@ export class FakeServerStream implements ServerStream {
   }
 }
 
-export function newFakeConnection(): ServerConnection {
-  return { peer: '192.0.2.7:4711', openStreams: 1, unconsumedBytes: 0, addHeldBytes: () => {} };
+/** Returns a connection whose chunks arrive at the time of `nowMs`. */
+export function newFakeConnection(nowMs: () => number = () => 0): ServerConnection {
+  return {
+    peer: '192.0.2.7:4711',
+    openStreams: 1,
+    unconsumedBytes: 0,
+    get lastReceivedMs() {
+      return nowMs();
+    },
+    addHeldBytes: () => {},
+  };
 }
 
 /** Returns the head of a gRPC request. `fields` are alternating names and values. */

@@ -17,7 +17,13 @@ describe('the listener for resets', () => {
 
   test('reaches the transport if decisions are logged or traced', () => {
     const call: CallInfo = {
-      ...{ deadlineMicros: 1, cancelled: () => false, connection: {}, resetListener: undefined },
+      ...{
+        deadlineMicros: 1,
+        receivedMicros: 0,
+        cancelled: () => false,
+        connection: {},
+        resetListener: undefined,
+      },
       ...{ peer: '127.0.0.1:1', requestId: undefined, header: () => undefined },
     };
     void new CallInstrumentation(true, undefined).handle(call, (caller) => {

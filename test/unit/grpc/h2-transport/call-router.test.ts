@@ -52,7 +52,7 @@ describe('CallRouter', () => {
 
   function open(
     head: RequestHead = grpcRequestHead(ECHO),
-    connection = newFakeConnection(),
+    connection = newFakeConnection(() => timers.nowMs()),
   ): FakeServerStream {
     const stream = new FakeServerStream(head, connection);
     router.onRequest(stream, false);
