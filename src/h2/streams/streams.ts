@@ -59,8 +59,6 @@ const STREAM_OVERFLOW = new StreamFailure(
 
 /** The services that streams require from their connection. */
 export interface StreamsHost extends ServerConnection {
-  /** Time at which the current chunk was received, in milliseconds. */
-  readonly lastReceivedMs: number;
   /** The work slice in progress. */
   readonly workSlice: WorkSlice;
   /** Reports that the output has grown or that data waits for windows. */
@@ -80,7 +78,7 @@ export class Streams implements StreamOperations, ResponseEvents {
   readonly window: ReceiveWindow;
   /** Highest stream id that the peer has opened. All higher streams are idle. */
   highestId = 0;
-  readonly #open = new Map<number, H2Stream>();
+  readonly #open = new OpenStreams();
   readonly #resetStreams: ResetStreams;
   readonly #resets: Budget;
   readonly #host: StreamsHost;
@@ -180,7 +178,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     stream.headBytes = headBytes;
     this.#headBytes += headBytes;
     this.#host.workSlice.remaining -= endStream ? REQUEST_WORK : HEAD_WORK;
-    this.#open.set(id, stream);
+    this.#open.add(stream);
     this.#handler.onRequest(stream, endStream);
     return undefined;
   }
@@ -257,12 +255,13 @@ export class Streams implements StreamOperations, ResponseEvents {
     const difference = size - this.#sendWindowBytes;
     this.#sendWindowBytes = size;
     if (difference === 0) return undefined;
-    for (const stream of this.#open.values()) {
+    const streams = this.#open.oldestFirst();
+    for (const stream of streams) {
       if (overflowsWindow(stream.sendWindow, difference)) return SETTINGS_OVERFLOW;
       stream.sendWindow += difference;
     }
     if (difference < 0) return undefined;
-    for (const stream of [...this.#open.values()]) {
+    for (const stream of streams) {
       if (!stream.closed && stream.sendWindow > 0) this.#resume(stream);
     }
     return undefined;
@@ -293,9 +292,10 @@ export class Streams implements StreamOperations, ResponseEvents {
   /** Closes at most `maxStreams` streams, oldest first, after the connection has ended. Notifies the handler. */
   resetAll(errorCode: number, maxStreams: number = Number.POSITIVE_INFINITY): void {
     let left = maxStreams;
-    // Streams that close meanwhile leave the table, and no streams are added.
-    for (const stream of this.#open.values()) {
+    for (const stream of this.#open.oldestFirst()) {
       if (left-- <= 0) return;
+      // The handler may close other streams.
+      if (stream.closed) continue;
       this.#close(stream);
       this.#handler.onReset(stream, errorCode);
     }
@@ -402,7 +402,7 @@ export class Streams implements StreamOperations, ResponseEvents {
 
   #close(stream: H2Stream): void {
     stream.close();
-    this.#open.delete(stream.id);
+    this.#open.delete(stream);
     this.#headBytes -= stream.headBytes;
     this.sender.discard(stream);
     const { unconsumed } = stream.receiveWindow;
@@ -420,6 +420,55 @@ export class Streams implements StreamOperations, ResponseEvents {
     writeWindowUpdate(this.#output, 0, increment);
     this.#host.onOutputAdded();
   }
+}
+
+/** Number of {@link OpenStreams}' slots, a power of two: as many streams as proxies usually open at a time. */
+const SLOTS = 128;
+
+/**
+ * The open streams of a connection by their ids. The ids of a client rise, so the streams that are open at a time are
+ * in different slots of an array, which is cheaper than a Map that grows and shrinks all the time. Streams that stay
+ * open for long meet later ones in their slot; those are in a Map.
+ */
+class OpenStreams {
+  size = 0;
+  readonly #slots: (H2Stream | undefined)[] = [];
+  readonly #others = new Map<number, H2Stream>();
+
+  get(id: number): H2Stream | undefined {
+    const stream = this.#slots[slotOf(id)];
+    if (stream !== undefined && stream.id === id) return stream;
+    return this.#others.size === 0 ? undefined : this.#others.get(id);
+  }
+
+  /** Adds a stream whose id is not in the table. */
+  add(stream: H2Stream): void {
+    const slots = this.#slots;
+    while (slots.length < SLOTS) slots.push(undefined);
+    const slot = slotOf(stream.id);
+    if (slots[slot] === undefined) slots[slot] = stream;
+    else this.#others.set(stream.id, stream);
+    this.size++;
+  }
+
+  /** Removes a stream that is in the table. */
+  delete(stream: H2Stream): void {
+    const slot = slotOf(stream.id);
+    if (this.#slots[slot] === stream) this.#slots[slot] = undefined;
+    else this.#others.delete(stream.id);
+    this.size--;
+  }
+
+  /** Returns the streams that are open now, by their ids. */
+  oldestFirst(): readonly H2Stream[] {
+    const streams = [...this.#others.values()];
+    for (const stream of this.#slots) if (stream !== undefined) streams.push(stream);
+    return streams.sort((a, b) => a.id - b.id);
+  }
+}
+
+function slotOf(id: number): number {
+  return (id >>> 1) & (SLOTS - 1);
 }
 
 /** The side that ended a stream with RST_STREAM. `none`: neither, or it is no longer remembered. */
