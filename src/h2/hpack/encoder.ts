@@ -22,6 +22,15 @@ const WITHOUT_INDEXING_MASK = 0x0f;
 const PLAIN_STRING = 0x00;
 const STRING_LENGTH_MASK = 0x7f;
 
+/** The encoded fields of a list. */
+interface Block {
+  readonly fields: readonly HeaderField[];
+  readonly bytes: Uint8Array;
+}
+
+/** Maximum number of {@link Block}s of a connection: the headers and the trailers of calls that succeed. */
+const MAX_BLOCKS = 2;
+
 /**
  * Encodes the header blocks of one connection (RFC 7541). Blocks must be sent in the order in which they are encoded. A
  * field with {@link HeaderField.indexed} is added to the dynamic table while there is space. Entries are evicted only
@@ -38,6 +47,8 @@ export class HpackEncoder {
   /** Smallest size of the table since the last block, if {@link #sizeChanged}. */
   #smallestMaxSize = MAX_TABLE_BYTES;
   #sizeChanged = false;
+  /** The blocks of lists whose fields are all in a table, which are the same until the table changes. */
+  readonly #blocks: Block[] = [];
 
   /**
    * Sets the peer's SETTINGS_HEADER_TABLE_SIZE in bytes; the default is 4096. The next block begins with the size
@@ -49,11 +60,14 @@ export class HpackEncoder {
     this.#smallestMaxSize = this.#sizeChanged ? Math.min(this.#smallestMaxSize, maxSize) : maxSize;
     this.#maxSize = maxSize;
     this.#sizeChanged = true;
+    this.#blocks.length = 0;
     while (this.#size > maxSize) this.#size -= sizeOf(this.#entries.shift() as HeaderField);
   }
 
   /** Returns an upper bound for the number of bytes that {@link encode} writes for `fields`, including size updates. */
   maxLength(fields: readonly HeaderField[]): number {
+    const block = this.#blockOf(fields);
+    if (block !== undefined) return block.bytes.length;
     let length = MAX_SIZE_UPDATES * MAX_INTEGER_OCTETS;
     for (let i = 0; i < fields.length; i++) {
       const field = fields[i] as HeaderField;
@@ -67,14 +81,35 @@ export class HpackEncoder {
    * after the block.
    */
   encode(fields: readonly HeaderField[], out: Uint8Array, at: number): number {
-    let end = this.#sizeChanged ? this.#writeSizeUpdates(out, at) : at;
+    const block = this.#blockOf(fields);
+    if (block !== undefined) {
+      const { bytes } = block;
+      for (let i = 0; i < bytes.length; i++) out[at + i] = bytes[i] as number;
+      return at + bytes.length;
+    }
+    const start = this.#sizeChanged ? this.#writeSizeUpdates(out, at) : at;
+    let end = start;
+    const size = this.#size;
     for (let i = 0; i < fields.length; i++) {
       const field = fields[i] as HeaderField;
       if (field.staticIndex > 0) out[end++] = INDEXED | field.staticIndex;
       else if (field.indexed) end = this.#writeIndexed(field, out, end);
       else end = writeLiteral(field, WITHOUT_INDEXING, WITHOUT_INDEXING_MASK, out, end);
     }
+    if (size !== this.#size) this.#blocks.length = 0;
+    else if (end - start === fields.length && this.#blocks.length < MAX_BLOCKS) {
+      // Each field takes one octet, so all of them are in a table.
+      this.#blocks.push({ fields, bytes: new Uint8Array(out.subarray(start, end)) });
+    }
     return end;
+  }
+
+  #blockOf(fields: readonly HeaderField[]): Block | undefined {
+    const blocks = this.#blocks;
+    for (let i = 0; i < blocks.length; i++) {
+      if ((blocks[i] as Block).fields === fields) return blocks[i];
+    }
+    return undefined;
   }
 
   #writeIndexed(field: HeaderField, out: Uint8Array, at: number): number {
