@@ -1,5 +1,11 @@
 /** The 32-bit prime of the FNV hash. */
 const HASH_PRIME = 0x0100_0193;
+/**
+ * The last bytes are all hashed, because values of callers are there, and of those before them one in four. Hashing all
+ * bytes of a message would take as long as comparing them.
+ */
+const HASHED_TAIL = 20;
+const HASHED_STEP = 4;
 
 /**
  * Caches values that are made from short sequences of bytes. Comparing bytes is several times cheaper than creating a
@@ -51,7 +57,11 @@ export class BytesCache<Value> {
     const length = end - start;
     if (length === 0 || length > this.#maxBytes) return this.#make(bytes, start, end);
     let hash = length;
-    for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), HASH_PRIME);
+    const tail = end - HASHED_TAIL;
+    for (let at = start; at < tail; at += HASHED_STEP)
+      hash = Math.imul(hash ^ (bytes[at] as number), HASH_PRIME);
+    for (let at = Math.max(start, tail); at < end; at++)
+      hash = Math.imul(hash ^ (bytes[at] as number), HASH_PRIME);
     const slot = (hash ^ (hash >>> 16)) & (this.#slots - 1);
     if (this.#matches(slot, bytes, start, length)) return this.#values[slot] as Value;
     if (this.#matches(slot ^ 1, bytes, start, length)) return this.#values[slot ^ 1] as Value;
