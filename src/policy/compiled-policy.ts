@@ -11,6 +11,14 @@ import type { PossibleDenial } from './possible-denial.js';
 import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from './rule.js';
 import { type DomainHead, secretSources } from './spec.js';
 
+/**
+ * Number of remembered matches, a power of two. The codec returns the same entries for the messages of the busiest
+ * keys.
+ */
+const REMEMBERED = 8;
+/** Maximum length of the keys and values of a remembered match, in UTF-16 units, so that it takes little memory. */
+const MAX_REMEMBERED_UNITS = 256;
+
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
 
@@ -94,6 +102,10 @@ export class CompiledPolicy implements DomainPolicy {
   /** The entry keys that the tree matches. */
   readonly keys: ReadonlySet<string>;
   private readonly bucketNames: BucketNames;
+  /** The latest matches, with the entries that they were asked for at the same index. */
+  private readonly latest: (Match | undefined)[] = new Array<Match | undefined>(REMEMBERED).fill(undefined);
+  private readonly latestEntries: (readonly Entry[] | undefined)[] = new Array(REMEMBERED).fill(undefined);
+  private next = 0;
 
   constructor({ head, steps, root, rules, secretKeys, keys, plans, denial }: PolicyParts) {
     this.head = head;
@@ -130,6 +142,17 @@ export class CompiledPolicy implements DomainPolicy {
   }
 
   match(given: readonly Entry[], work = new MatchWork()): Match {
+    const { latest, latestEntries } = this;
+    for (let i = 0; i < REMEMBERED; i++) if (latestEntries[i] === given) return latest[i] as Match;
+    const match = this.find(given, work);
+    if (work.exceeded !== undefined || !isShort(given)) return match;
+    latestEntries[this.next] = given;
+    latest[this.next] = match;
+    this.next = (this.next + 1) & (REMEMBERED - 1);
+    return match;
+  }
+
+  private find(given: readonly Entry[], work: MatchWork): Match {
     let entries = given;
     for (let i = 0; i < this.steps.length; i++) entries = (this.steps[i] as DeriveStep).apply(entries, work);
     let node = this.root;
@@ -151,6 +174,15 @@ export class CompiledPolicy implements DomainPolicy {
     const { node, keys, tagLength, statNames } = this.bucketNames.nameOf(end, entries);
     return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined);
   }
+}
+
+function isShort(entries: readonly Entry[]): boolean {
+  let units = 0;
+  for (let i = 0; i < entries.length && units <= MAX_REMEMBERED_UNITS; i++) {
+    const { key, value } = entries[i] as Entry;
+    units += key.length + value.length + 1;
+  }
+  return units <= MAX_REMEMBERED_UNITS;
 }
 
 /** All domains of one configuration; a reload replaces the whole set. */

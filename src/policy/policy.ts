@@ -90,7 +90,8 @@ export interface DomainPolicy extends DomainSettings {
   readonly denial: PossibleDenial;
   /**
    * Runs `derive`, then walks the tree. Never fails, but the result means nothing if {@link MatchWork.exceeded} is set
-   * afterwards. Without `work` there are no bounds.
+   * afterwards. Without `work` there are no bounds. The entries must not change afterwards, because the result for the
+   * same object is used again.
    */
   match(entries: readonly Entry[], work?: MatchWork): Match;
 }
