@@ -23,9 +23,12 @@ export interface BucketTableOptions {
  */
 const INDEX_BYTES = 24;
 /**
- * Number of expired or outdated heap entries that each write checks, so that idle buckets are removed without a timer.
+ * Number of expired or outdated heap entries that are checked for each write, so that idle buckets are removed without
+ * a timer.
  */
 const SWEEP_PER_WRITE = 4;
+/** Number of writes after which they are checked, because a busy bucket would otherwise be checked at each write. */
+const WRITES_PER_SWEEP = 16;
 /**
  * Maximum number of heap entries that an eviction checks; it evicts the soonest of them. The times in the heap are only
  * lower bounds, because a take does not update them. An exact search could therefore mean checking all entries.
@@ -75,6 +78,7 @@ export class BucketTable {
   /** Number of times that records were removed or moved, and its value at the latest {@link read}. */
   private moves = 0;
   private movesAtRead = 0;
+  private writesSinceSweep = 0;
   private readonly records = new BucketRecords();
   private readonly index = new KeyIndex<KeyWords>(this.records);
   private readonly heap = new ExpiryHeap(this.records);
@@ -127,7 +131,7 @@ export class BucketTable {
         if (expiry < heap.keyOf(slot)) heap.update(slot, expiry);
       }
     }
-    this.sweep(tokenMicros);
+    if (++this.writesSinceSweep >= WRITES_PER_SWEEP) this.sweep(tokenMicros);
   }
 
   /** Returns the hash of a key, whose secret callers do not know. `place` is the item's index in the request. */
@@ -163,7 +167,8 @@ export class BucketTable {
   }
 
   private sweep(tokenMicros: number): void {
-    for (let looks = 0; looks < SWEEP_PER_WRITE; looks++) {
+    this.writesSinceSweep = 0;
+    for (let looks = 0; looks < SWEEP_PER_WRITE * WRITES_PER_SWEEP; looks++) {
       if (this.heap.size === 0 || this.heap.topKey() > tokenMicros) return;
       this.refresh(this.heap.top(), tokenMicros);
     }

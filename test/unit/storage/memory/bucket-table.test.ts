@@ -78,11 +78,13 @@ test('a hundred thousand buckets are added, found, and removed in the order in w
   let now = 0;
   while (now < count) {
     now += 3;
-    // Each write checks four entries, three of which have expired. The busy bucket has the same size as the expired
-    // ones, so it moves.
+    // Every 16th write checks four entries for each write, three of which have expired. The busy bucket has the same
+    // size as the expired ones, so it moves.
     write(table, 'tenant-busy', [1, 2 * count, now], now);
     if (stateOf(table, 'tenant-busy')[2] !== now) expect([now]).toBe('there');
-    if (table.size !== Math.max(0, count - now) + 1) expect([now, table.size]).toBe('in step');
+    const late = table.size - (Math.max(0, count - now) + 1);
+    if (late < 0 || late >= 16 * 3) expect([now, table.size]).toBe('in step');
   }
+  for (let i = 0; i < 16; i++) write(table, 'tenant-busy', [1, 2 * count, now + i], now);
   expect([table.size, table.evictions]).toEqual([1, 0]);
 });
