@@ -60,10 +60,8 @@ async function replay(
   loaded: { policy: PolicySet; against: PolicySet | undefined; map: LogMap | undefined },
   io: Io,
 ): Promise<number> {
-  let isStopped = false;
-  io.onSignal(() => {
-    isStopped = true;
-  });
+  const stop = new AbortController();
+  io.onSignal(() => stop.abort());
   const { policy } = loaded;
   const { by, logs } = asked;
   const run = new Replay({
@@ -71,7 +69,7 @@ async function replay(
     by,
     logs,
     holdEntry: asked.load.holdEntry ?? DEFAULT_HOLD_ENTRY,
-    isStopped: () => isStopped,
+    signal: stop.signal,
     onProgress: progressOf(io),
   });
   try {

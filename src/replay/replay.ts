@@ -31,8 +31,8 @@ export interface ReplayOptions {
   /** Files, or `-` for standard input. */
   readonly logs: readonly string[];
   readonly holdEntry: string;
-  /** Returns whether to end now, with a report about what was read. */
-  readonly isStopped: () => boolean;
+  /** Ends the replay, with a result for what was read. */
+  readonly signal: AbortSignal;
   /** Called for each batch of lines, with the number of lines so far. */
   readonly onProgress: (lines: number) => void;
 }
@@ -131,18 +131,20 @@ export class Replay {
   async run(): Promise<ReplayResult> {
     const logs = this.#options.logs.map((path): OpenLog => ({ path, batches: readLines(path) }));
     for (const log of logs) this.#order.open(log);
-    let isPartial = false;
+    const { signal } = this.#options;
+    const stopped = new Promise<undefined>((resolve) => {
+      signal.addEventListener('abort', () => resolve(undefined));
+    });
     for (;;) {
       const log = this.#order.furthestBehind() as OpenLog | undefined;
-      if (log !== undefined) await this.#readBatch(log);
+      // A pipe may have no lines for a long time.
+      if (log !== undefined) await Promise.race([this.#readBatch(log), stopped]);
       for (let call = this.#order.next(); call !== undefined; call = this.#order.next())
         await this.#replay(call);
-      if (log === undefined) break;
-      isPartial = this.#options.isStopped();
-      if (isPartial) break;
+      if (log === undefined || signal.aborted) break;
       this.#options.onProgress(this.#lines);
     }
-    for (const { batches } of logs) await batches.return(undefined);
+    for (const { batches } of logs) void batches.return(undefined);
     return {
       tally: this.#tally,
       facts: this.#facts,
@@ -154,7 +156,7 @@ export class Replay {
       needed: this.#unlimited.needed(),
       holdsWithoutEnd: this.#holdsWithoutEnd,
       evictions: this.#store.evictions,
-      isPartial,
+      isPartial: signal.aborted,
     };
   }
 

@@ -92,7 +92,7 @@ export class TimeQueue<Item extends Timed> {
 }
 
 /** Maximum number of requests that wait to be sorted. With more, the window is shorter. */
-const MAX_WAITING = 500_000;
+const MAX_WAITING = 200_000;
 
 /**
  * Sorts requests by their start within a window, because proxies write a line when a request ends. A request that comes
@@ -104,6 +104,8 @@ export class StartOrder<Call extends Timed> {
   /** Latest time that was read, by log. */
   readonly #latest = new Map<unknown, number>();
   #passedMicros = Number.NEGATIVE_INFINITY;
+  /** Time until which no later line can precede a request within the window; undefined if a line was added. */
+  #untilMicros: number | undefined;
   /** Number of requests that came too late to be sorted. */
   late = 0;
 
@@ -114,16 +116,20 @@ export class StartOrder<Call extends Timed> {
   /** Announces a log before its first line is read: requests of other logs wait for those of this log. */
   open(log: unknown): void {
     this.#latest.set(log, Number.NEGATIVE_INFINITY);
+    this.#untilMicros = undefined;
   }
 
   /** Ends a log, for whose requests no other log waits any longer. */
   end(log: unknown): void {
     this.#latest.delete(log);
+    this.#untilMicros = undefined;
   }
 
   add(log: unknown, call: Call): void {
-    if (call.timeMicros > (this.#latest.get(log) ?? 0)) this.#latest.set(log, call.timeMicros);
-    if (call.timeMicros < this.#passedMicros) this.late++;
+    const latest = this.#latest.get(log) ?? Number.NEGATIVE_INFINITY;
+    if (call.timeMicros > latest) this.#latest.set(log, call.timeMicros);
+    this.#untilMicros = undefined;
+    if (call.timeMicros < Math.max(this.#passedMicros, latest - this.#windowMicros)) this.late++;
     this.#waiting.add(call);
   }
 
@@ -141,10 +147,8 @@ export class StartOrder<Call extends Timed> {
 
   /** Returns the next request that no later line can precede within the window; undefined if there is none yet. */
   next(): Call | undefined {
-    let untilMicros = Number.POSITIVE_INFINITY;
-    for (const latest of this.#latest.values())
-      untilMicros = Math.min(untilMicros, latest - this.#windowMicros);
-    if (this.#waiting.firstMicros > untilMicros && this.#waiting.size <= MAX_WAITING) return undefined;
+    this.#untilMicros ??= Math.min(...this.#latest.values()) - this.#windowMicros;
+    if (this.#waiting.firstMicros > this.#untilMicros && this.#waiting.size <= MAX_WAITING) return undefined;
     const call = this.#waiting.take();
     if (call !== undefined && call.timeMicros > this.#passedMicros) this.#passedMicros = call.timeMicros;
     return call;

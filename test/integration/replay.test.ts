@@ -1,11 +1,16 @@
 /* Tests the command `weir replay`: logs, maps, reports and exit codes. */
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import type { Report } from '../../src/replay/report.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { startProcess } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { CommandHost } from '../support/weir/commands.js';
+import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
 const folder = new TempDir();
 const host = new CommandHost();
@@ -148,5 +153,142 @@ Read 7 lines of access.log: 7 requests from 2026-11-20T09:00:00.100Z to 2026-11-
     const { code, stderr } = await replay('--policy', 'two.yaml', log);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^weir replay: ".+" (?:does not exist|is not a regular file)/);
+  });
+
+  test('notices two logs one after the other in one file', async () => {
+    folder.write('twice.log', `${LINES.join('\n')}\n${LINES.join('\n')}\n`);
+    const args = ['--policy', 'two.yaml', '--map', 'map.yaml', '--max-newly-denied', '100', 'twice.log'];
+    const { code, stdout } = await replay(...args);
+    expect(code).toBe(4);
+    expect(stdout).toContain(
+      '--max-newly-denied 100: undecided: 5 requests came too late to be sorted by time.',
+    );
+    expect(stdout).toMatch(
+      /- 5 requests came more than 60 seconds after later ones, .* weir merges them by time\.\n/,
+    );
+  });
+
+  test('ends a request after its duration', async () => {
+    folder.write(
+      'slots.yaml',
+      'domain: shop\ndescriptors: [{ key: tenant, rate_limit: { concurrency: { max: 1 } } }]\n',
+    );
+    const timed = readFileSync(join(folder.path, 'map.yaml'), 'utf8');
+    folder.write('timed.yaml', `${timed}duration: took\n`);
+    const at = (start: string, took: unknown): string => line(`2026-11-20T09:00:${start}Z`, 'acme', { took });
+    folder.write(
+      'long.log',
+      [at('00', '1s'), at('00.9', '1s'), at('01', 'PT1S'), at('02.1', 'soon')].join('\n'),
+    );
+    const args = ['--policy', 'slots.yaml', '--map', 'timed.yaml', 'long.log'];
+    const { stdout } = await replay(...args);
+    expect(stdout).toContain(
+      '\ntenant                 4       0      1             1    25%              0\n',
+    );
+    expect(stdout).toContain(
+      '\ntenant       2             2           2  concurrency: 1 request, expires after 1m\n',
+    );
+    expect(stdout).toContain(
+      '- 1 request had no readable duration, such as "soon"; plain numbers need duration_unit',
+    );
+  });
+
+  test('compares the whole log with what it says, and counts lines that are no requests', async () => {
+    const start = '2026-11-20T09:00:00Z';
+    const lines = [
+      line(start, 'acme', { flags: 'RL', details: 'request_rate_limited' }),
+      line(start, 'acme', { status: 429 }),
+      line(start, undefined),
+      line(start, 'acme', { method: undefined }),
+      line(start, 'acme', { flags: 'NR', details: 'route_not_found' }),
+      line('soon', 'acme'),
+    ];
+    folder.write('mixed.log', lines.join('\n'));
+    const report = await reportOf('--policy', 'four.yaml', 'mixed.log');
+    expect(report.total).toEqual({ requests: 2, before: 1, after: 0, newlyDenied: 0, newlyAllowed: 1 });
+    expect(report.rules).toMatchObject([{ rule: 'tenant', ...report.total }]);
+    expect(report.unreadable).toMatchObject([{ lines: 1, first: 'mixed.log:6' }]);
+    expect(report.noRequests.map(({ first }) => first)).toEqual([
+      'mixed.log:3',
+      'mixed.log:4',
+      'mixed.log:5',
+    ]);
+  });
+
+  test('shows names of callers safely', async () => {
+    folder.write(
+      'hostile.log',
+      ['\u001b[2J', 'a\nb', '\u202eevil'].map((one) => line('2026-11-20T09:00:00Z', one)).join('\n'),
+    );
+    const args = ['--policy', 'two.yaml', '--map', 'map.yaml', '--by', 'tenant', 'hostile.log'];
+    const { stdout } = await replay(...args);
+    for (const shown of ['\n\ufffd[2J ', '\na\ufffdb ', '\n\ufffdevil ']) expect(stdout).toContain(shown);
+  });
+
+  test('names a member that never has a value', async () => {
+    folder.write(
+      'wrong.yaml',
+      'domain: shop\ntime: start\ndescriptors: [[{ key: tenant, from: headers.tenant }]]\n',
+    );
+    const { code, stdout } = await replay('--policy', 'two.yaml', '--map', 'wrong.yaml', 'access.log');
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      '- No request has a value of "headers.tenant", which the map names; check its name.\n',
+    );
+  });
+
+  test('prints a partial report after Ctrl-C', async () => {
+    const pipe = join(folder.path, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const writer = await open(pipe, 'r+');
+    const command = [process.execPath, WEIR_MAIN, 'replay', '--policy', 'two.yaml', '--map', 'map.yaml'];
+    const args = ['-c', 'exec "$0" "$@" < pipe', ...command, '--max-newly-denied', '100%', '-'];
+    const started = startProcess('sh', args, { cwd: folder.path });
+    // More than fits into the pipe, so that weir is reading once everything is written.
+    const start = Date.parse('2026-11-20T09:00:00Z');
+    const lines = Array.from({ length: 5000 }, (_, at) =>
+      line(new Date(start + at * 1000).toISOString(), 'acme'),
+    );
+    await writer.write(lines.join('\n'));
+    started.signal('SIGINT');
+    expect(await started.exited).toMatchObject({ code: 4 });
+    expect(started.stdout()).toMatch(/^PARTIAL: the replay was stopped before the end of the logs\.\n/);
+    expect(started.stdout()).toContain('undecided: only a part of the logs was read.\n');
+    await writer.close();
+  });
+
+  test('decides the log of a server as the server did', async () => {
+    const rules = `domain: shop
+descriptors:
+  - key: tenant
+    rate_limits:
+      - { name: burst, token_bucket: { max_tokens: 20, tokens_per_fill: 1, fill_interval: 10ms } }
+      - { name: day, unit: day, requests_per_unit: 150 }
+      - { name: slots, concurrency: { max: 12, expires_after: 60s } }
+`;
+    const log = folder.write('decisions.log', '');
+    const env = { DECISION_LOG_SAMPLE: 'denied=1,ok=1', DECISION_LOG_FILE: log };
+    const server = await startWeir({ policy: rules, env });
+    const client = new RlsClient(server.grpcPort);
+    const descriptor = (key: string, value: string, hitsAddend?: number) => {
+      return { entries: [{ key, value }], limit: undefined, hitsAddend, isNegativeHits: false };
+    };
+    const tokens: string[] = [];
+    let denied = 0;
+    for (let at = 0; at < 400; at++) {
+      const { response } = await client.ask('shop', [descriptor('tenant', `t${at % 2}`)]);
+      const token = response?.dynamicMetadata?.['hold'];
+      if (typeof token === 'string') tokens.push(token);
+      else denied++;
+      const ended = at % 3 === 0 ? tokens.shift() : undefined;
+      if (ended !== undefined) await client.ask('shop', [descriptor('hold', ended, 1)]);
+    }
+    expect(denied).toBeGreaterThan(0);
+    expect(await server.stop()).toMatchObject({ code: 0 });
+    folder.write('rules.yaml', rules);
+    const { code, stderr } = await replay('--policy', 'rules.yaml', '--json', 'report.json', 'decisions.log');
+    expect([code, stderr]).toEqual([0, '']);
+    const { total } = JSON.parse(readFileSync(join(folder.path, 'report.json'), 'utf8')) as Report;
+    expect(total).toEqual({ requests: 400, before: denied, after: denied, newlyDenied: 0, newlyAllowed: 0 });
   });
 });

@@ -189,7 +189,7 @@ async function replayOf(policy: string, log: string, more: Partial<ReplayOptions
     by: undefined,
     logs: [folder.write('log', log)],
     holdEntry: 'hold',
-    isStopped: () => false,
+    signal: new AbortController().signal,
     onProgress: () => {},
     ...more,
   });

@@ -39,7 +39,7 @@ async function replayWith(limit: string, lines: readonly object[]): Promise<Repl
     against: undefined,
     by: undefined,
     holdEntry: 'hold',
-    isStopped: () => false,
+    signal: new AbortController().signal,
     onProgress: () => {},
   };
   return new Replay({ ...common, policy: policyOf(limit), map, logs: [log] }).run();
