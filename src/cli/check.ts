@@ -1,9 +1,9 @@
 import { type Client, type ServiceError, status } from '@grpc/grpc-js';
 import { createClientCodec } from '../codec/client-codec.js';
-import { type ClientCodec, CODE, type RateLimitResponse } from '../codec/messages.js';
+import { CODE, type RateLimitResponse } from '../codec/messages.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import { failureAdvice } from './call/advice.js';
-import { openClient } from './call/channel.js';
+import { askServer, openClient } from './call/channel.js';
 import { type CheckOptions, readCheckOptions } from './check-options.js';
 import { type CheckResult, checkJson, checkTable } from './check-report.js';
 import { whyUnmatchedIn } from './check-unmatched.js';
@@ -142,32 +142,12 @@ async function makeCalls(client: Client, options: CheckOptions, domain: string, 
   const worker = async (): Promise<void> => {
     while (started < options.count) {
       started++;
-      await oneCall(client, codec, request, options.timeoutMs, tally);
+      const before = performance.now();
+      await askServer(client, codec, request, options.timeoutMs).then(
+        (answer) => tally.answered(answer, performance.now() - before),
+        (error: ServiceError) => tally.failed(error),
+      );
     }
   };
   await Promise.all(Array.from({ length: options.concurrency }, worker));
-}
-
-function oneCall(
-  client: Client,
-  codec: ClientCodec,
-  request: Buffer,
-  timeoutMs: number,
-  tally: Tally,
-): Promise<void> {
-  return new Promise((resolve) => {
-    const before = performance.now();
-    client.makeUnaryRequest(
-      SHOULD_RATE_LIMIT_PATH,
-      (message: Buffer) => message,
-      (bytes: Buffer) => codec.decodeResponse(bytes),
-      request,
-      { deadline: Date.now() + timeoutMs },
-      (error, answer) => {
-        if (error !== null) tally.failed(error);
-        else if (answer !== undefined) tally.answered(answer, performance.now() - before);
-        resolve();
-      },
-    );
-  });
 }

@@ -6,6 +6,8 @@ import {
   credentials,
   type VerifyOptions,
 } from '@grpc/grpc-js';
+import type { ClientCodec, RateLimitResponse } from '../../codec/messages.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
 import { ipOfTarget, withoutServerName } from '../../no-server-name.js';
 import { readNamedFile } from '../../server/named-file.js';
 import { CommandError, EXIT } from '../io.js';
@@ -21,6 +23,28 @@ export function openClient(target: ServerTarget, options: ClientOptions = {}): C
     'grpc.enable_http_proxy': 0,
     ...withoutServerName(target.address),
     ...options,
+  });
+}
+
+/** Sends one encoded request. Rejects with a ServiceError. */
+export function askServer(
+  client: Client,
+  codec: ClientCodec,
+  request: Buffer,
+  timeoutMs: number,
+): Promise<RateLimitResponse> {
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      SHOULD_RATE_LIMIT_PATH,
+      (message: Buffer) => message,
+      (bytes: Buffer) => codec.decodeResponse(bytes),
+      request,
+      { deadline: Date.now() + timeoutMs },
+      (error, answer) => {
+        if (answer === undefined) reject(error);
+        else resolve(answer);
+      },
+    );
   });
 }
 

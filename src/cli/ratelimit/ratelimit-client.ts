@@ -1,11 +1,10 @@
 import { type Client, type ServiceError, status } from '@grpc/grpc-js';
 import { createClientCodec } from '../../codec/client-codec.js';
 import type { Descriptor, RateLimitResponse } from '../../codec/messages.js';
-import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
 import { shownAddress } from '../../runtime/shown-address.js';
 import { readEntry } from '../arguments.js';
 import { plainDetails } from '../call/advice.js';
-import { openClient } from '../call/channel.js';
+import { askServer, openClient } from '../call/channel.js';
 import { EXIT, type Io } from '../io.js';
 import { type GoFlags, goUsageError, readGoFlags } from './go-flags.js';
 import { RATELIMIT_CLIENT_FLAGS as FLAGS, RATELIMIT_CLIENT_HELP } from './ratelimit-flags.js';
@@ -110,19 +109,7 @@ function ask(call: Call, client: Client): Promise<RateLimitResponse> {
   const request = Buffer.from(
     codec.encodeRequest({ domain: call.domain, descriptors: call.descriptors, hitsAddend: 1 }),
   );
-  return new Promise<RateLimitResponse>((resolve, reject) => {
-    client.makeUnaryRequest(
-      SHOULD_RATE_LIMIT_PATH,
-      (message: Buffer) => message,
-      (bytes: Buffer) => codec.decodeResponse(bytes),
-      request,
-      { deadline: Date.now() + TIMEOUT_MS },
-      (error, answer) => {
-        if (answer === undefined) reject(error);
-        else resolve(answer);
-      },
-    );
-  }).finally(() => client.close());
+  return askServer(client, codec, request, TIMEOUT_MS).finally(() => client.close());
 }
 
 /** Returns the name of a gRPC status code in Go's spelling: `DeadlineExceeded` for DEADLINE_EXCEEDED. */
