@@ -1,10 +1,5 @@
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
-import { formatHostPort } from '../../grpc/grpc-server.js';
-import { guardedViews } from '../../http/cross-site.js';
-import { listenHttp } from '../../http/http.js';
-import type { TextView } from '../../http/text-view.js';
-import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
 import { MappedMetrics } from '../../telemetry/mapping/mapped-metrics.js';
@@ -15,10 +10,9 @@ import { extraTags } from '../../telemetry/statsd/stats-sink.js';
 import { workingDirectoryHint } from '../../working-directory.js';
 import { readNamedFile } from '../named-file.js';
 import { ConfigWarnings } from '../policies/policy-log.js';
-import { metricsEndpoint } from '../ports/endpoints.js';
-import { parseListenAddress, servesReference } from '../settings/settings-check.js';
+import { servesReference } from '../settings/settings-check.js';
 import type { Settings } from '../settings/settings-table.js';
-import { listenError, StartError } from '../start-error.js';
+import { StartError } from '../start-error.js';
 import { readMappingFile } from './mapping-file.js';
 
 /** Maximum number of problems of a mapping file in a message. */
@@ -69,37 +63,4 @@ export function exposeReference(settings: Settings, metrics: Metrics, log: Logge
     now: () => performance.now(),
   });
   metrics.registry.addSource(() => mapped.families());
-}
-
-/**
- * Serves metrics at PROMETHEUS_ADDR and PROMETHEUS_PATH if USE_PROMETHEUS is on. Resolves with the address; rejects
- * with {@link StartError}.
- */
-export async function listenPrometheus(
-  settings: Settings,
-  metrics: TextView,
-  onError: (error: unknown) => void,
-  closers: Closers,
-): Promise<string | undefined> {
-  if (!servesReference(settings)) return undefined;
-  const { prometheusAddr, prometheusPath: path } = settings;
-  const address = parseListenAddress(prometheusAddr);
-  if (address === undefined) {
-    const shown = JSON.stringify(prometheusAddr);
-    throw new StartError([
-      `PROMETHEUS_ADDR: ${shown} is not a valid address; use an address such as :9090 or 127.0.0.1:9090`,
-    ]);
-  }
-  if (!path.startsWith('/')) {
-    throw new StartError([
-      `PROMETHEUS_PATH: ${JSON.stringify(path)} does not begin with a slash; use a path such as /metrics`,
-    ]);
-  }
-  const { host, port } = address;
-  const endpoints = guardedViews(host, [metricsEndpoint(path, metrics)]);
-  const listener = await listenHttp(host, port, { endpoints, onError }).catch((error: unknown) => {
-    throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);
-  });
-  closers.add(() => listener.close());
-  return formatHostPort(host === '' ? '*' : host, listener.port);
 }

@@ -3,7 +3,7 @@ import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { DogStatsdUdp } from '../../telemetry/statsd/dogstatsd-udp.js';
-import { extraTags, type SinkLog, StatsFlusher, type StatsSink } from '../../telemetry/statsd/stats-sink.js';
+import { extraTags, flushStats, type SinkTarget, type StatsSink } from '../../telemetry/statsd/stats-sink.js';
 import { StatsdTcp } from '../../telemetry/statsd/statsd-tcp.js';
 import type { Settings } from '../settings/settings-table.js';
 
@@ -13,20 +13,25 @@ import type { Settings } from '../settings/settings-table.js';
  */
 export function openStatsSinks(settings: Settings, metrics: Metrics, log: Logger, closers: Closers): void {
   if (settings.disableStats) return;
-  const sinkLog: SinkLog = (level, message) => log[level](message);
-  const where = {
+  const target: SinkTarget = {
     host: settings.statsdHost,
     port: settings.statsdPort,
     tags: extraTags(settings.extraTags),
-    log: sinkLog,
+    log: (level, message) => log[level](message),
   };
   const sinks: StatsSink[] = [];
-  if (settings.useStatsd) sinks.push(new StatsdTcp(where));
+  if (settings.useStatsd) sinks.push(new StatsdTcp(target));
   if (settings.useDogStatsd)
-    sinks.push(new DogStatsdUdp({ ...where, mogrifiers: settings.dogStatsdMogrifierTable }));
+    sinks.push(new DogStatsdUdp({ ...target, mogrifiers: settings.dogStatsdMogrifierTable }));
   if (sinks.length === 0) return;
   const intervalMs = Math.min(Math.max(settings.statsFlushInterval / 1000, 1), MAX_TIMER_MS);
-  const flusher = new StatsFlusher({ stats: metrics.reference, sinks, intervalMs });
+  const stats = metrics.reference;
+  stats.followDurations((durations) => durations.keepSamples());
+  const timer = setInterval(() => flushStats(stats, sinks), intervalMs).unref();
   metrics.exposeSinks(() => sinks);
-  closers.add(() => flusher.close());
+  closers.add(async () => {
+    clearInterval(timer);
+    flushStats(stats, sinks);
+    await Promise.all(sinks.map((sink) => sink.close()));
+  });
 }

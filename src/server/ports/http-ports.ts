@@ -11,9 +11,9 @@ import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCounter } from '../../telemetry/metrics.js';
 import { requestBounds } from '../answer-options.js';
 import type { GrpcService } from '../grpc-service.js';
-import { listenPrometheus } from '../metrics/prometheus.js';
+import { parseListenAddress, servesReference } from '../settings/settings-check.js';
 import type { Settings } from '../settings/settings-table.js';
-import { listenError } from '../start-error.js';
+import { listenError, StartError } from '../start-error.js';
 import {
   type DebugSource,
   debugEndpoints,
@@ -112,8 +112,26 @@ export class HttpPorts {
   }
 
   /** Opens PROMETHEUS_ADDR, if USE_PROMETHEUS is on. Resolves with the address. Rejects with {@link StartError}. */
-  openPrometheus(): Promise<string | undefined> {
-    return listenPrometheus(this.#options.settings, this.#metrics, this.#onError, this.#closers);
+  async openPrometheus(): Promise<string | undefined> {
+    const { settings } = this.#options;
+    if (!servesReference(settings)) return undefined;
+    const { prometheusAddr, prometheusPath: path } = settings;
+    const target = parseListenAddress(prometheusAddr);
+    if (target === undefined) {
+      const shown = JSON.stringify(prometheusAddr);
+      throw new StartError([
+        `PROMETHEUS_ADDR: ${shown} is not a valid address; use an address such as :9090 or 127.0.0.1:9090`,
+      ]);
+    }
+    if (!path.startsWith('/')) {
+      throw new StartError([
+        `PROMETHEUS_PATH: ${JSON.stringify(path)} does not begin with a slash; use a path such as /metrics`,
+      ]);
+    }
+    const { host, port } = target;
+    const endpoints = [metricsEndpoint(path, this.#metrics)];
+    const { address } = await this.#open('metrics', host, port, 'PROMETHEUS_ADDR', { endpoints });
+    return host === '' ? `*${address}` : address;
   }
 
   readonly #onError = (error: unknown): void => this.#options.log.error({ err: error }, 'unexpected error');

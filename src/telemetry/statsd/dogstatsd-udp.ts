@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { withTimeout } from '../../runtime/turns.js';
 import { type Mogrifier, mogrify } from './mogrifier.js';
-import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkLog } from './stats-sink.js';
+import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkTarget } from './stats-sink.js';
 
 /**
  * Maximum bytes that fit into one Ethernet packet. Larger datagrams are fragmented, and losing one fragment means
@@ -10,12 +10,8 @@ import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkLog } from './s
  */
 const MAX_PACKET_BYTES = 1432;
 
-export interface DogStatsdUdpOptions {
-  readonly host: string;
-  readonly port: number;
-  readonly tags: readonly (readonly [string, string])[];
+export interface DogStatsdUdpOptions extends SinkTarget {
   readonly mogrifiers: readonly Mogrifier[];
-  readonly log: SinkLog;
 }
 
 /** Sends dogstatsd over UDP, with several lines per packet. The host name is resolved again in each interval. */

@@ -19,7 +19,13 @@ export interface StatsSink {
   close(): Promise<void>;
 }
 
-export type SinkLog = (level: 'info' | 'warn', message: string) => void;
+/** Where a sink sends to, and the tags of all statistics. */
+export interface SinkTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly tags: readonly (readonly [string, string])[];
+  readonly log: (level: 'info' | 'warn', message: string) => void;
+}
 
 /** Maximum number of characters that wait for a slow or unavailable collector. */
 export const MAX_WAITING = 8 * 1024 * 1024;
@@ -89,44 +95,17 @@ export function extraTags(tags: ReadonlyMap<string, string>): readonly (readonly
     .sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-interface StatsFlusherOptions {
-  readonly stats: ReferenceStats;
-  readonly sinks: readonly StatsSink[];
-  /** STATS_FLUSH_INTERVAL. */
-  readonly intervalMs: number;
-}
-
-/** Sends the increases of counters, the gauges and the durations to sinks, once per interval. */
-export class StatsFlusher {
-  readonly #options: StatsFlusherOptions;
-  readonly #timer: NodeJS.Timeout;
-
-  constructor(options: StatsFlusherOptions) {
-    this.#options = options;
-    options.stats.followDurations((durations) => durations.keepSamples());
-    this.#timer = setInterval(() => this.flush(), options.intervalMs).unref();
+/** Passes the increases of counters, the gauges and the durations to sinks, which send them asynchronously. */
+export function flushStats(stats: ReferenceStats, sinks: readonly StatsSink[]): void {
+  const sendDelta = (name: string, delta: number): void => {
+    for (const sink of sinks) sink.counter(name, delta);
+  };
+  for (const series of stats.takeChanged()) series.takeDeltas(sendDelta);
+  for (const [name, value] of stats.gauges()) for (const sink of sinks) sink.gauge(name, value);
+  for (const durations of stats.allDurations()) {
+    const { samples, count } = durations.takeSamples();
+    const rate = samples.length / count;
+    for (const millis of samples) for (const sink of sinks) sink.timer(durations.name, millis, rate);
   }
-
-  /** Passes all statistics to the sinks now. The sinks send them asynchronously. */
-  flush(): void {
-    const { stats, sinks } = this.#options;
-    const sendDelta = (name: string, delta: number): void => {
-      for (const sink of sinks) sink.counter(name, delta);
-    };
-    for (const series of stats.takeChanged()) series.takeDeltas(sendDelta);
-    for (const [name, value] of stats.gauges()) for (const sink of sinks) sink.gauge(name, value);
-    for (const durations of stats.allDurations()) {
-      const { samples, count } = durations.takeSamples();
-      const rate = samples.length / count;
-      for (const millis of samples) for (const sink of sinks) sink.timer(durations.name, millis, rate);
-    }
-    for (const sink of sinks) sink.flush();
-  }
-
-  /** Passes the remaining statistics to the sinks, and closes them. */
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    this.flush();
-    await Promise.all(this.#options.sinks.map((sink) => sink.close()));
-  }
+  for (const sink of sinks) sink.flush();
 }

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { BackOff } from '../../runtime/back-off.js';
 import { withTimeout } from '../../runtime/turns.js';
-import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkLog } from './stats-sink.js';
+import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkTarget } from './stats-sink.js';
 
 const CONNECT_MS = 10_000;
 const INITIAL_BACK_OFF_MS = 100;
@@ -19,12 +19,8 @@ export const STALLED_MS = 30_000;
  */
 const BATCH_CHARACTERS = 128 * 1024;
 
-export interface StatsdTcpOptions {
-  readonly host: string;
-  readonly port: number;
-  /** Tags that follow each name, as `name.__tag=value`. */
-  readonly tags: readonly (readonly [string, string])[];
-  readonly log: SinkLog;
+/** Tags follow each name, as `name.__tag=value`. */
+export interface StatsdTcpOptions extends SinkTarget {
   /** Maximum milliseconds for sending the last lines, and then for the end of the connection; default: CLOSE_MS. */
   readonly closeMs?: number;
 }
