@@ -57,22 +57,13 @@ export function domainNames(policies: ServerPolicies): readonly string[] | undef
 
 /** Fields of `/rlconfig?format=json` that `weir check` reads. */
 interface ShownConfig {
-  readonly domains: readonly ShownDomain[];
-}
-
-interface ShownDomain {
-  readonly domain: string;
-  readonly policy?: ShownPolicy;
+  readonly domains: readonly { readonly domain: string; readonly policy?: ShownPolicy }[];
 }
 
 /** A policy in effect, as the debug port shows it. */
 export interface ShownPolicy {
   readonly derive: readonly unknown[];
-  readonly rules: readonly ShownRule[];
-}
-
-interface ShownRule {
-  readonly keys?: KeyPath;
+  readonly rules: readonly { readonly keys?: KeyPath }[];
 }
 
 /** Returns the default debug port if `address` is the default gRPC port on this machine, else undefined. */

@@ -1,5 +1,4 @@
-import { BucketAdmin } from '../admin/buckets/bucket-admin.js';
-import type { Administer } from '../admin/buckets/buckets-service.js';
+import { type Administer, BucketAdmin } from '../admin/buckets/bucket-admin.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';
 import { MatchWork } from '../policy/match-work.js';

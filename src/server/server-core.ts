@@ -1,4 +1,4 @@
-import type { Administer } from '../admin/buckets/buckets-service.js';
+import type { Administer } from '../admin/buckets/bucket-admin.js';
 import type { CoreHealthDetail, HealthVerdict, StoreNode } from '../admin/health-detail.js';
 import type { CollectRates } from '../admin/page/record-history.js';
 import type { RequestTop } from '../admin/top/top-answer.js';

@@ -1,5 +1,5 @@
 import type { AdminService } from '../admin/admin-endpoint.js';
-import { bucketsService } from '../admin/buckets/buckets-service.js';
+import { bucketsService } from '../admin/buckets/bucket-admin.js';
 import { differingWorkers, type HealthDetail } from '../admin/health-detail.js';
 import { currentSecretKeys } from '../admin/top/open-top.js';
 import { topService } from '../admin/top/top-service.js';
@@ -7,7 +7,7 @@ import { systemClock } from '../limiter/clock.js';
 import { Closers } from '../runtime/closers.js';
 import { exposeServing, measurePolicies } from './metrics/server-metrics.js';
 import { openPage } from './open-page.js';
-import { ChangeLog } from './policies/change-log.js';
+import { logChanges } from './policies/change-log.js';
 import { openPolicies } from './policies/open-policies.js';
 import { policySource } from './policies/policy-place.js';
 import { healthText } from './ports/endpoints.js';
@@ -67,8 +67,8 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const opener = openerOf(settings);
   const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
-  const changes = new ChangeLog(log, policies, clock);
-  closers.add(async () => changes.close());
+  const stopLogging = logChanges(log, policies, clock);
+  closers.add(async () => stopLogging());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
   const debugFiles = openDebugFiles(settings, log, closers);

@@ -5,10 +5,11 @@ import { shown } from '../../shown-text.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCounter, AdminResult } from '../../telemetry/metrics.js';
 import type { AdminCaller } from '../admin-access.js';
-import type { AdminAnswer } from '../admin-endpoint.js';
+import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import { changeBuckets, releaseHolds } from './bucket-changes.js';
 import { findLimits } from './found-limits.js';
 import {
+  BUCKET_ACTIONS,
   type BucketAnswer,
   type BucketFailure,
   type BucketQuestion,
@@ -167,4 +168,22 @@ function redactedByAll(entries: readonly Entry[], policies: PolicySet | undefine
   // All domains share their secret keys.
   const [policy] = policies?.domains.values() ?? [];
   return redactEntries(entries, policy?.secretKeys ?? NO_SECRETS);
+}
+
+/** Validates and answers a question, in this process or in a worker. */
+export type Administer = (question: unknown, caller: AdminCaller) => Promise<AdminAnswer>;
+
+/** Returns the service of `/buckets` on the debug port. */
+export function bucketsService(administer: Administer): AdminService {
+  return {
+    path: '/buckets',
+    help: 'shows and changes buckets; see weir bucket --help',
+    rightFor(question) {
+      const { action } = Object(question) as { action?: unknown };
+      const known = BUCKET_ACTIONS.find((one) => one === action);
+      // An invalid question is refused for every caller.
+      return known === undefined || READING_ACTIONS.has(known) ? 'read' : 'write';
+    },
+    answer: (question, caller) => administer(question, caller),
+  };
 }

@@ -9,34 +9,11 @@ type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
 
 const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
 
-/** Number of a connection, and of its requests so far, for the names of requests. */
-interface Named {
-  readonly number: number;
-  requests: number;
-}
-
-/**
- * Names requests that have no `x-request-id`, so that the log lines of one request can be found. The name consists of
- * the number of the connection and the number of the request on it, such as `3.17`. Both count from 1 in each process.
- */
-class RequestNames {
-  readonly #connections = new WeakMap<object, Named>();
-  #count = 0;
-
-  /** Returns the name of the next request of a connection. */
-  next(connection: object): string {
-    let named = this.#connections.get(connection);
-    if (named === undefined) {
-      named = { number: ++this.#count, requests: 0 };
-      this.#connections.set(connection, named);
-    }
-    return `${named.number}.${++named.requests}`;
-  }
-}
-
 /** Passes calls to the service, together with the request name and the trace that logs and spans need. */
 export class CallInstrumentation {
-  readonly #names = new RequestNames();
+  /** Numbers of connections, and of their requests so far. */
+  readonly #connections = new WeakMap<object, { readonly number: number; requests: number }>();
+  #connectionCount = 0;
   readonly #readsTraceIds: boolean;
   readonly #tracing: OtlpTracing | undefined;
 
@@ -53,7 +30,7 @@ export class CallInstrumentation {
       (name) => call.header(name),
       () => call.peer,
     );
-    const requestName = requestId ?? this.#names.next(connection);
+    const requestName = requestId ?? this.#nameOf(connection);
     const caller = new ForwardingCaller(call, { connection, deadlineMicros, requestName, trace });
     return traced(trace, () => decide(caller));
   }
@@ -64,9 +41,19 @@ export class CallInstrumentation {
     header: HeaderLookup,
     decide: (caller: Caller) => Handled<A>,
   ): Handled<A> {
-    const requestName = header('x-request-id') ?? this.#names.next(Object(caller.connection));
+    const requestName = header('x-request-id') ?? this.#nameOf(Object(caller.connection));
     const trace = this.#traceOf(header, undefined);
     return traced(trace, () => decide({ requestName, trace, ...caller }));
+  }
+
+  /**
+   * Names a request that has no `x-request-id`, so that its log lines can be found: the number of the connection and
+   * the number of the request on it, such as `3.17`. Both count from 1 in each process.
+   */
+  #nameOf(connection: object): string {
+    const named = this.#connections.get(connection) ?? { number: ++this.#connectionCount, requests: 0 };
+    this.#connections.set(connection, named);
+    return `${named.number}.${++named.requests}`;
   }
 
   #traceOf(header: HeaderLookup, peer: (() => string) | undefined): CallTrace {

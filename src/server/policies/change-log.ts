@@ -7,66 +7,51 @@ import type { Logger } from '../../telemetry/logger.js';
 
 /**
  * Logs what each reload changes, in the words of `weir diff`, with a bounded number of lines. If policies change during
- * a comparison, intermediate versions are skipped: each entry compares a version to the last logged one.
+ * a comparison, intermediate versions are skipped: each entry compares a version to the last logged one. Returns a
+ * function that stops logging.
  */
-export class ChangeLog {
-  readonly #log: Logger;
-  readonly #policies: PolicyProvider;
-  readonly #clock: Pick<Clock, 'wallMicros'>;
-  readonly #differ: Pick<PolicyDiffer, 'diff' | 'close'>;
-  #logged: PolicySet | undefined;
-  #isLogging = false;
-  #closed = false;
-
-  constructor(
-    log: Logger,
-    policies: PolicyProvider,
-    clock: Pick<Clock, 'wallMicros'>,
-    differ: Pick<PolicyDiffer, 'diff' | 'close'> = new PolicyDiffer(),
-  ) {
-    this.#log = log;
-    this.#policies = policies;
-    this.#clock = clock;
-    this.#differ = differ;
-    this.#logged = policies.current();
-    policies.onReload(() => void this.#logChanges());
-  }
-
-  /** Stops logging. */
-  close(): void {
-    this.#closed = true;
-    this.#differ.close();
-  }
-
-  async #logChanges(): Promise<void> {
-    if (this.#isLogging) return;
-    this.#isLogging = true;
-    for (let now = this.#policies.current(); now !== this.#logged; now = this.#policies.current()) {
-      if (this.#closed) return;
-      const before = this.#logged;
-      this.#logged = now;
-      if (before !== undefined && now !== undefined) await this.#logChange(before, now);
-    }
-    this.#isLogging = false;
-  }
-
-  async #logChange(before: PolicySet, now: PolicySet): Promise<void> {
+export function logChanges(
+  log: Logger,
+  policies: PolicyProvider,
+  clock: Pick<Clock, 'wallMicros'>,
+  differ: Pick<PolicyDiffer, 'diff' | 'close'> = new PolicyDiffer(),
+): () => void {
+  let logged = policies.current();
+  let isLogging = false;
+  let closed = false;
+  const logChange = async (before: PolicySet, now: PolicySet): Promise<void> => {
     const about = { before: before.version, policy: now.version };
     try {
-      const { summary, lines, more } = await this.#differ.diff(before, now, this.#clock.wallMicros());
+      const { summary, lines, more } = await differ.diff(before, now, clock.wallMicros());
       const rest =
         more === 0
           ? ''
           : `; ${quantity(more, 'more change')} not listed (to see all changes, run weir diff <old> <new>)`;
-      this.#log.info(about, `changes in the new policy: ${summary}${rest}`);
-      for (const { domain, text } of lines) this.#log.info({ domain, policy: now.version }, text);
+      log.info(about, `changes in the new policy: ${summary}${rest}`);
+      for (const { domain, text } of lines) log.info({ domain, policy: now.version }, text);
     } catch (error) {
-      if (this.#closed) return;
+      if (closed) return;
       const why = error instanceof Error ? error.message : String(error);
-      this.#log.warn(
+      log.warn(
         about,
         `the changes in the new policy could not be listed: ${why}; to see the changes, run weir diff <old> <new>`,
       );
     }
-  }
+  };
+  const logAll = async (): Promise<void> => {
+    if (isLogging) return;
+    isLogging = true;
+    for (let now = policies.current(); now !== logged; now = policies.current()) {
+      if (closed) return;
+      const before = logged;
+      logged = now;
+      if (before !== undefined && now !== undefined) await logChange(before, now);
+    }
+    isLogging = false;
+  };
+  policies.onReload(() => void logAll());
+  return () => {
+    closed = true;
+    differ.close();
+  };
 }

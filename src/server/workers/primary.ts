@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Administer } from '../../admin/buckets/buckets-service.js';
+import type { Administer } from '../../admin/buckets/bucket-admin.js';
 import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../../admin/health-detail.js';
 import { removeStaleSocket } from '../../h2/serving/listen.js';
 import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ChangeSummary } from '../../../src/config/diff/render-diff.js';
 import type { PolicySet } from '../../../src/policy/compiled-policy.js';
-import { ChangeLog } from '../../../src/server/policies/change-log.js';
+import { logChanges } from '../../../src/server/policies/change-log.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 
@@ -14,7 +14,7 @@ function open(first: PolicySet | undefined) {
   const lines: [string, object, string][] = [];
   const note = (level: string) => (fields: object, text: string) => lines.push([level, fields, text]);
   const diffs: { readonly of: string; readonly end: (told: ChangeSummary | Error) => void }[] = [];
-  const log = new ChangeLog(
+  const close = logChanges(
     { info: note('info'), warn: note('warn') } as unknown as Logger,
     { current: () => current, onReload: (listener) => listeners.push(listener) },
     new FakeClock(),
@@ -35,7 +35,7 @@ function open(first: PolicySet | undefined) {
     diffs.at(-1)?.end(told);
     await new Promise(setImmediate);
   };
-  return { log, lines, diffs, reload, end };
+  return { close, lines, diffs, reload, end };
 }
 
 const TOLD: ChangeSummary = {
@@ -96,9 +96,9 @@ describe('the log of changes by reloads', () => {
   });
 
   test('logs nothing after it is closed', async () => {
-    const { log, lines, reload, end } = open(setOf('a'));
+    const { close, lines, reload, end } = open(setOf('a'));
     reload(setOf('b'));
-    log.close();
+    close();
     await end(new Error('the thread that compares policies exited'));
     reload(setOf('c'));
     expect(lines).toEqual([]);
