@@ -31,11 +31,11 @@ export interface TakeItem {
   readonly undoMark?: number;
   readonly enforcement: Enforcement;
   /**
-   * Makes the take a hold. Every take from a limit on concurrent requests is one. All items of a rule with holds have
-   * this field, including peeks, so that caches keep none of their denials.
+   * Makes the store place a hold for the item. Every deduction from a concurrency limit is a hold. All items of a rule
+   * with holds have this field, including peeks, so that caches do not keep their denials.
    */
   readonly holds?: HoldOrder | undefined;
-  /** Makes a refund or a charge the settlement of a hold. A request names each hold at most once. */
+  /** Makes a refund or a charge the settlement of a hold. A request settles each hold at most once. */
   readonly settles?: SettledHold | undefined;
 }
 

@@ -102,7 +102,10 @@ export function isSkipped(
   return found[index - 1]?.limited !== true;
 }
 
-/** Records whether the hold of a settlement exists. Returns the operation, which has no effect without the hold. */
+/**
+ * Records whether the hold of a settlement exists. Returns the operation, which has no effect if the hold does not
+ * exist.
+ */
 function settle(item: TakeItem, settles: SettledHold, snapshot: TakeSnapshot): BucketOperation {
   const { takenMicros, held } = snapshot;
   snapshot.hold = takenMicros < 0 ? 'unknown' : 'settled';
@@ -112,7 +115,10 @@ function settle(item: TakeItem, settles: SettledHold, snapshot: TakeSnapshot): B
   return settlementOf(correction, held, takenMicros);
 }
 
-/** Returns a copy of a bucket for a skipped item, or for a settlement without a hold, which change nothing. */
+/**
+ * Returns a copy of a bucket for an item that must not change the bucket, because it is skipped, or settles a hold that
+ * does not exist.
+ */
 function copyOf({ unit, whole, part }: RunningBucket): RunningBucket {
   copy.load(unit, whole, part);
   return copy;
@@ -142,14 +148,14 @@ function deny(
 export function outcomeOf(item: TakeItem, snapshot: TakeSnapshot, nowMicros: number): TakeOutcome {
   const { rate, hits, settles } = item;
   const outcome = rate.outcome(hits, snapshot, nowMicros);
-  // Without memory for a hold, the request cannot use what remains.
+  // If there is no memory for a hold, the request cannot use the remaining hits.
   if (item.holds !== undefined && !snapshot.holdFits && placeableHold(item) !== undefined) {
     return { ...outcome, remaining: 0 };
   }
   const { hold, previousFullAtMicros } = snapshot;
   if (hold === undefined) return outcome;
   const { limited, forgiven, cached } = outcome;
-  // A store need not count the slots in use to give some back.
+  // A store does not have to count the occupied slots to free some of them.
   if (settles !== undefined && rate.kind === 'concurrency')
     return { limited, remaining: 0, waitMicros: 0, used: 0, forgiven, cached, hold, fullMicros: 0 };
   const isReservation = hold === 'placed' && rate.kind === 'token_bucket';

@@ -19,8 +19,8 @@ export interface BucketOperation {
   /** See TakeItem. */
   readonly undoMark?: number;
   /**
-   * For a refund to a token bucket that settles a hold: the time at which the bucket would have been full if only the
-   * use had been taken. By default, `undoMark` is that time.
+   * For a refund that settles a hold of a token bucket: the time at which the bucket would have been full if only the
+   * use had been deducted. By default, `undoMark` is that time.
    */
   readonly fullMicros?: number;
   /** For such a refund: the time that the bucket gets back. By default, the time in which `hits` refill. */
@@ -151,21 +151,21 @@ export interface TakeOutcome {
    * only the first has it. Absent for buckets in memory, cached denials, and without a decision log.
    */
   decidedMicros?: number;
-  /** Effect of the item on its hold; absent if it has none, or if the take placed none. */
+  /** Effect of the item on its hold; absent if the item has no hold, or has placed none. */
   readonly hold?: HoldEffect;
   /**
-   * For a take from a token bucket that placed a hold: the time at which the bucket would be full without the take, in
+   * If the item placed a hold in a token bucket: the time at which the bucket would be full without the hold, in
    * microseconds on the store's clock. 0 for other rates.
    */
   readonly fullMicros?: number;
   /**
-   * For a take from a token bucket that placed a hold: the time in which its hits refill, in whole microseconds, at
-   * least 1. 0 for other rates.
+   * If the item placed a hold in a token bucket: the time in which the hits of the hold refill, in whole microseconds,
+   * at least 1. 0 for other rates.
    */
   readonly costMicros?: number;
-  /** For an item that settled the oldest hold of its bucket: the hits of that hold. */
+  /** If the item settled the oldest hold of its bucket: the hits of that hold. */
   readonly heldHits?: number;
-  /** Whether a cached denial was used and the store was not asked. */
+  /** Whether the denial comes from a cache, so that the store was not called. */
   readonly cached: boolean;
   /**
    * Total hits that several items of the request take from this bucket, if the total exceeds what the bucket can ever

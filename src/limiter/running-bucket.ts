@@ -47,18 +47,18 @@ export class TakeSnapshot extends BucketState {
   /** Hits of a charge beyond the maximum debt, which are forgiven. */
   forgiven = 0;
   /**
-   * For an item that settles a hold: when the hold was taken, on the clock of the rate; -1 if there is no such hold.
-   * The store sets it before the decision.
+   * For an item that settles a hold: the time at which the hold was placed, on the clock of the rate; -1 if the hold
+   * does not exist. The store sets it before the decision.
    */
   takenMicros = -1;
   /** For an item that settles the oldest hold: the hits of that hold. The store sets it. */
   held: HeldHits = NO_HITS;
   /**
-   * For a take that holds: whether the store has room for the hold. If not, the item is limited. The store sets it
-   * before the decision.
+   * For an item that places a hold: whether the store has room for the hold. If it has none, the item is limited. The
+   * store sets it before the decision.
    */
   holdFits = true;
-  /** Effect of the item on its hold; undefined if it has none, or placed none. */
+  /** Effect of the item on its hold; undefined if the item has no hold, or has placed none. */
   hold: HoldEffect | undefined;
 
   record(limited: boolean, bucket: BucketState): void {

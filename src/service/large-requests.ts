@@ -11,7 +11,10 @@ const TURN_MICROS = 1000;
 export const MAX_WAITING_REQUESTS = 1000;
 export const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
-/** The reason why a request has no turn: its caller has gone, it waited for too long, or the queue was full. */
+/**
+ * The reason why a request gets no turn: its caller has canceled the call, it has waited for too long, or the queue is
+ * full.
+ */
 export type NoTurn = 'cancelled' | 'late' | 'full';
 
 /** Returns whether a request has to wait for its turn. */
@@ -28,9 +31,9 @@ interface WaitingRequest {
 }
 
 /**
- * Queue of the large requests of all callers, first in, first out, of which each turn of the event loop decides as many
- * as take {@link TURN_MICROS}. Envoy sends the requests of all its callers over a few connections, so an order by
- * connection would protect nobody.
+ * First-in, first-out queue for the large requests of all callers. In each turn of the event loop, requests from this
+ * queue are decided for {@link TURN_MICROS}. Envoy sends the requests of all its callers over a few connections, so
+ * ordering the queue by connection would not protect anybody.
  */
 export class LargeRequests {
   readonly #clock: Pick<Clock, 'monotonicMicros'>;
@@ -54,8 +57,8 @@ export class LargeRequests {
   }
 
   /**
-   * Calls `decide` when it is the request's turn, or with the reason why there is none. A request of `bytes` waits for
-   * at most {@link maxWaitMicros}, so that it still gets an answer before its deadline.
+   * Calls `decide` when it is the request's turn, or with the reason why the request gets no turn. A request of `bytes`
+   * waits for at most {@link maxWaitMicros}, so that it still gets an answer before its deadline.
    */
   run<Result>(
     caller: Caller,
@@ -94,8 +97,8 @@ export class LargeRequests {
     this.#isScheduled = false;
     const startMicros = this.#clock.monotonicMicros();
     const endMicros = startMicros + TURN_MICROS;
-    // Late requests come first, however many they are: after a stall, their deadlines have come or are near, and their
-    // answers take less time than their messages took to read.
+    // Answer all late requests first. After a stall, their deadlines have passed or are near, and answering them takes
+    // less time than it took to read their messages.
     for (const request of this.#waiting) if (request.dueMicros <= startMicros) this.#end(request, 'late');
     let nowMicros = this.#clock.monotonicMicros();
     for (const request of this.#waiting) {

@@ -15,8 +15,8 @@ import { type Decision, type PlannedTake, takesOf } from './plan.js';
 import { markNeverPassing } from './shared-bucket.js';
 
 /**
- * Calls a store. If the store finds its own state broken, the result is an error, as if the store were unavailable. The
- * last parameters are those of {@link BucketStore.take}; `failed` is called before an error is thrown.
+ * Calls a store. If the store detects that its own state is broken, returns an error, as if the store were unavailable.
+ * The last parameters are those of {@link BucketStore.take}. Calls `failed` before it throws an error.
  */
 export function askStore<Item extends TakeItem>(
   store: { take(items: readonly Item[], ...rest: TakeParameters): TakeResult | Promise<TakeResult> },
@@ -37,8 +37,8 @@ export function askStore<Item extends TakeItem>(
 type TakeParameters = Parameters<BucketStore['take']> extends [unknown, ...infer Rest] ? Rest : never;
 
 /**
- * Returns the outcome of `deny`. When the request would pass is unknown, so the caller should retry after 1 s. The hits
- * count as hits over the limit.
+ * Returns the outcome of `deny`. Nobody knows when the request would be allowed, so the caller should retry after 1 s.
+ * The hits count as hits over the limit.
  */
 function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
   const used = rate.assumedUsed(hits);
@@ -55,9 +55,10 @@ function isDenied(takes: readonly PlannedTake[]): boolean {
 }
 
 /**
- * Returns the failure policy that applies to a take. A rule that cannot deny this request is not worth failing the
- * call, so its `error` becomes `allow`. Such a rule is in the monitoring or grace period phase, in shadow mode, or not
- * drawn by `enforce_percent`. The last limit of a chain (`then`) decides for the others.
+ * Returns the failure policy that applies to a take. The call must not fail because of a rule that cannot deny this
+ * request, so `error` becomes `allow` for such a rule. A rule cannot deny in the phases monitoring and grace period, in
+ * shadow mode, or if `enforce_percent` excludes the request. The last limit of a chain (`then`) decides for the whole
+ * chain.
  */
 function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailureAnswer {
   const isIdle = enforcement === 'observe' || enforcement === 'spill';
@@ -65,10 +66,11 @@ function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailureAns
 }
 
 /**
- * Decides a request without the store, by the `on_store_failure` of each rule, and sets the outcomes. An enforced
- * `deny` denies the request. Otherwise, an enforced `error` leaves it undecided: the function returns false, the call
- * fails with UNAVAILABLE, and Envoy's `failure_mode_deny` decides. Otherwise, rules with `local` take from `local`,
- * which holds their shares, and rules with `allow` have no outcome.
+ * Decides a request without the store, according to the `on_store_failure` of each rule, and sets the outcomes. If an
+ * enforced rule has `deny`, the request is denied. Otherwise, if an enforced rule has `error`, the request stays
+ * undecided: the function returns false, the call fails with UNAVAILABLE, and Envoy's `failure_mode_deny` decides.
+ * Otherwise, rules with `local` use the buckets in `local`, which contain their shares, and rules with `allow` have no
+ * outcome.
  */
 export function decideWithoutStore(
   decisions: readonly Decision[],
@@ -82,7 +84,7 @@ export function decideWithoutStore(
     keepPayers(decisions);
     return false;
   }
-  // A denied request takes no tokens, so weir does not use local buckets for it.
+  // A denied request uses no tokens, so weir does not use local buckets for it.
   const localTakes = denied ? [] : takes.filter((take) => policyOf(take) === 'local');
   const localOutcomes: readonly TakeOutcome[] = localTakes.length > 0 ? local.take(localTakes) : [];
   let nextLocal = 0;

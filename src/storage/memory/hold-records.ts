@@ -24,15 +24,15 @@ const POSITION = 9;
 const BEFORE = 10;
 const AFTER = 11;
 
-/** The id of one slot of a hold, as three 32-bit words. One object is loaded with one id after another. */
+/** The id of one slot of a hold, as three 32-bit words. The same object is used for all ids, one after another. */
 export class HoldId {
   readonly words = new Int32Array(3);
   hash = 0;
   readonly #bytes = Buffer.from(this.words.buffer);
 
   /**
-   * Loads an id of 24 hexadecimal digits, and the number of a slot, which a hold of several slots adds to it. The
-   * number is part of the hash, because slots with equal hashes would form one long chain.
+   * Loads an id of 24 hexadecimal digits, and the number of the slot if the hold has several slots. The number is part
+   * of the hash, because slots with equal hashes would form one long chain.
    */
   load(id: string, slot: number): this {
     const { words } = this;
@@ -43,7 +43,7 @@ export class HoldId {
   }
 }
 
-/** The stored holds. The id is random, so its first and last parts are the hash. */
+/** The stored holds. Ids are random, so the first and the last part of an id serve as its hash. */
 export class HoldRecords implements ChainedRecords<HoldId> {
   readonly #arena = new RecordArena();
 
@@ -77,7 +77,10 @@ export class HoldRecords implements ChainedRecords<HoldId> {
     ints[2 * at + LIFETIME] = lifetimeMillis;
   }
 
-  /** Returns when the hold was taken, on the clock of its rate. `endMicros` is when it expires. */
+  /**
+   * Returns the time at which the hold was placed, on the clock of its rate. `endMicros` is the time at which it
+   * expires.
+   */
   takenMicrosOf(slot: Slot, endMicros: number): number {
     const mark = this.#doublesOf(slot)[placeOf(slot) + MARK] as number;
     return mark < 0 ? -1 - mark : endMicros - 1000 * this.lifetimeOf(slot);

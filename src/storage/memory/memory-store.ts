@@ -40,7 +40,9 @@ const MAX_COMPARED_ITEMS = 8;
  * bucket that will be full soonest, and counts it in `evictions`.
  */
 export class MemoryStore implements BucketStore, HoldBook {
-  /** Number of holds since start for which there was no memory. Their takes are limited. */
+  /**
+   * Number of holds since the start for which there was no memory. The items that should have placed them are limited.
+   */
   refusedHolds = 0;
   private readonly clock: Clock;
   private readonly countDeniedHits: boolean;
@@ -89,7 +91,7 @@ export class MemoryStore implements BucketStore, HoldBook {
     return this.table.evictions;
   }
 
-  /** Number of slots and reservations that are held now. */
+  /** Number of slots and reservations that exist now. */
   get holdCount(): number {
     return this.holds.size;
   }
@@ -175,7 +177,7 @@ export class MemoryStore implements BucketStore, HoldBook {
     const tokenMicros = this.clock.monotonicMicros();
     const windowMicros = rate.byWallClock ? this.clock.wallMicros() : 0;
     const { amount, fullMicros, takenMicros } = hold;
-    // The bucket keeps all tokens that have refilled since then.
+    // The bucket keeps all tokens that have refilled since the hold expired.
     const held = { ...hold, fullMicros: fullMicros + sinceMicros };
     const refund = settlementOf({ rate, hits: amount, refund: true }, held, takenMicros);
     rate.take(bucket, refund, rate.nowOf(tokenMicros, windowMicros), this.countDeniedHits);
@@ -248,12 +250,15 @@ export class MemoryStore implements BucketStore, HoldBook {
   }
 }
 
-/** Returns the name of the set of an item's holds. Holds that free their hits have a separate set. */
+/**
+ * Returns the name of the set that contains an item's holds. Holds whose hits are returned when they expire are in a
+ * separate set.
+ */
 function holdsKey(item: TakeItem): string {
   return freesExpired(item) ? freedKey(item.key) : item.key;
 }
 
-/** Returns the names of all sets of holds of a bucket. */
+/** Returns the names of all sets that contain holds of a bucket. */
 function allHoldsKeys({ key, rate }: HeldBucket): readonly string[] {
   return rate.kind === 'concurrency' ? [key] : [key, freedKey(key)];
 }
