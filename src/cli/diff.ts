@@ -1,12 +1,9 @@
 import { summaryOf } from '../config/diff/change.js';
 import { diffPolicies } from '../config/diff/diff-policies.js';
 import { renderDiff } from '../config/diff/render-diff.js';
-import { type LoadOptions, loadPolicies } from '../config/files/load-policies.js';
-import { formatProblem } from '../config/yaml/config-problem.js';
-import type { PolicySet } from '../policy/compiled-policy.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io, usageError } from './io.js';
-import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
+import { LOAD_OPTIONS, loadPolicy, readLoadOptions } from './load-options.js';
 
 const OPTIONS = { json: { type: 'boolean' }, ...LOAD_OPTIONS } as const;
 
@@ -28,11 +25,4 @@ export async function runDiff(args: readonly string[], io: Io): Promise<number> 
       : renderDiff(changes),
   );
   return tightens ? EXIT.TIGHTENS : EXIT.OK;
-}
-
-/** Loads a policy. If it is invalid, prints every error to standard error and returns undefined. */
-function loadPolicy(name: string, options: LoadOptions, io: Io): PolicySet | undefined {
-  const { policySet, errors } = loadPolicies([name], options);
-  for (const error of errors) io.err(`${formatProblem(error)}\n`);
-  return errors.length > 0 ? undefined : policySet;
 }

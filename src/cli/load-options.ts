@@ -1,4 +1,6 @@
-import type { LoadOptions } from '../config/files/load-policies.js';
+import { type LoadOptions, loadPolicies } from '../config/files/load-policies.js';
+import { formatProblem } from '../config/yaml/config-problem.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
 import { ALGORITHMS } from '../policy/policy.js';
 import { type Io, PROGRESS_MS, usageError } from './io.js';
 
@@ -53,4 +55,11 @@ export function fileProgress(
     dueMs = nowMs() + PROGRESS_MS;
     io.err(`weir ${command}: ${read} of ${of} files read\n`);
   };
+}
+
+/** Loads a policy. If it is invalid, prints every error to standard error and returns undefined. */
+export function loadPolicy(name: string, options: LoadOptions, io: Pick<Io, 'err'>): PolicySet | undefined {
+  const { policySet, errors } = loadPolicies([name], options);
+  for (const error of errors) io.err(`${formatProblem(error)}\n`);
+  return errors.length > 0 ? undefined : policySet;
 }

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type LoadOptions, loadPolicies } from '../config/files/load-policies.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { DEFAULT_HOLD_ENTRY } from '../policy/policy.js';
@@ -13,7 +12,7 @@ import { type Bound, countText, reportOf } from '../replay/report.js';
 import { reportText } from '../replay/report-text.js';
 import { readArguments } from './arguments.js';
 import { CommandError, EXIT, type Io, PROGRESS_MS, usageError } from './io.js';
-import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
+import { LOAD_OPTIONS, loadPolicy, readLoadOptions } from './load-options.js';
 import { tableLines } from './table.js';
 
 const OPTIONS = {
@@ -25,18 +24,6 @@ const OPTIONS = {
   json: { type: 'string' },
   ...LOAD_OPTIONS,
 } as const;
-
-/** What a command line asks for. */
-interface Asked {
-  readonly policy: string;
-  readonly against: string | undefined;
-  readonly map: string | undefined;
-  readonly by: string | undefined;
-  readonly bound: Bound | undefined;
-  readonly json: string | undefined;
-  readonly logs: readonly string[];
-  readonly load: LoadOptions;
-}
 
 /** Runs `weir replay`. Resolves with the exit code that its help describes. */
 export async function runReplay(args: readonly string[], io: Io): Promise<number> {
@@ -56,7 +43,7 @@ export async function runReplay(args: readonly string[], io: Io): Promise<number
 }
 
 async function replay(
-  asked: Asked,
+  asked: ReturnType<typeof readOptions>,
   loaded: { policy: PolicySet; against: PolicySet | undefined; map: LogMap | undefined },
   io: Io,
 ): Promise<number> {
@@ -95,7 +82,7 @@ function writeReport(file: string, text: string): void {
   }
 }
 
-function readOptions(args: readonly string[], io: Io): Asked {
+function readOptions(args: readonly string[], io: Io) {
   const { values, positionals: logs } = readArguments('replay', args, OPTIONS);
   const { policy, against, map, by, json } = values;
   if (policy === undefined) throw usageError('replay', 'specify the policy with --policy');
@@ -105,7 +92,8 @@ function readOptions(args: readonly string[], io: Io): Asked {
     throw usageError('replay', `the log ${twice} is specified twice; specify each log once`);
   const text = values['max-newly-denied'];
   const bound = text === undefined ? undefined : readBound(text);
-  return { policy, against, map, by, bound, json, logs, load: readLoadOptions('replay', values, io) };
+  const load = { ...readLoadOptions('replay', values, io), emptyIsError: true };
+  return { policy, against, map, by, bound, json, logs, load };
 }
 
 function readBound(text: string): Bound {
@@ -117,13 +105,6 @@ function readBound(text: string): Bound {
     'replay',
     '--max-newly-denied must be a number of requests such as 100, or a share such as 0.1%',
   );
-}
-
-/** Loads a policy. If it is invalid, prints every error and returns undefined. */
-function loadPolicy(name: string, options: LoadOptions, io: Io): PolicySet | undefined {
-  const { policySet, errors } = loadPolicies([name], { ...options, emptyIsError: true });
-  for (const error of errors) io.err(`${formatProblem(error)}\n`);
-  return errors.length > 0 ? undefined : policySet;
 }
 
 /** Reads a map. If it is invalid, or about a domain without a policy, prints every error and returns undefined. */

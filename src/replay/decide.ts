@@ -71,7 +71,7 @@ export interface DeciderOptions {
 /** Decides the calls of a log with one policy, by the code that decides in a server, at the time of a clock. */
 export class Decider {
   /** How the latest call was decided. */
-  readonly verdict = new Verdict();
+  verdict = new Verdict();
   /** Token of the holds that the latest call placed. */
   token: string | undefined;
   readonly #service: ShouldRateLimit;
@@ -88,7 +88,7 @@ export class Decider {
       store,
       local: store,
       policies: () => policySet,
-      observer: observerOf(this.verdict, rowOf),
+      observer: observerOf(() => this.verdict, rowOf),
       storeTimeoutMicros: Number.POSITIVE_INFINITY,
       maxLimits: MAX_LIMITS,
       matchWork: new MatchWork(DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES),
@@ -99,7 +99,7 @@ export class Decider {
 
   /** Decides a call. Returns a promise if the call is so large that it has to wait for its turn. */
   decide(call: LoggedCall): Promise<void> | undefined {
-    this.verdict.clear();
+    this.verdict = new Verdict();
     this.token = undefined;
     // All policies draw the same number for a request, so that a policy that is compared with itself changes nothing.
     this.#share = (this.#share + GOLDEN_STEP) % 1;
@@ -121,7 +121,7 @@ export class Decider {
   ): Promise<void> | undefined {
     const all = token === undefined ? descriptors : [this.#endOf(token, hits), ...descriptors];
     if (all.length === 0) return undefined;
-    this.verdict.clear();
+    this.verdict = new Verdict();
     return this.#send({ domain, descriptors: all, hitsAddend: 0 }, nothing);
   }
 
@@ -166,24 +166,15 @@ export class Decider {
   }
 }
 
-/** Returns an observer that collects the limits that a call meets in a verdict. */
-function observerOf(verdict: Verdict, rowOf: RowOf): DecisionObserver {
-  const counters = new Map<string, RuleCounter>();
+/** Returns an observer that collects the limits that a call meets in the verdict of the latest call. */
+function observerOf(verdict: () => Verdict, rowOf: RowOf): DecisionObserver {
   const counterOf = (domain: string, label: string): RuleCounter => {
-    const name = `${domain}\0${label}`;
-    const known = counters.get(name);
-    if (known !== undefined) return known;
     const row = rowOf(domain, label);
-    const counter: RuleCounter = {
-      owner: counts,
-      counted: nothing,
-      decided: (denied, over) => verdict.uses.push({ row, denied, over }),
-    };
-    counters.set(name, counter);
-    return counter;
+    const decided = (denied: boolean, over: boolean) => verdict().uses.push({ row, denied, over });
+    return { owner: counts, counted: nothing, decided };
   };
   const noteEntries = (_policy: unknown, { entries }: { readonly entries: readonly Entry[] }): void => {
-    verdict.entries ??= entries;
+    verdict().entries ??= entries;
   };
   const counts: DecisionCounts = {
     counterOf,
@@ -191,15 +182,15 @@ function observerOf(verdict: Verdict, rowOf: RowOf): DecisionObserver {
     spilled: nothing,
     forgiven: nothing,
     unmatched: (_domain, entries) => {
-      verdict.entries ??= entries;
+      verdict().entries ??= entries;
       return NO_SERIES;
     },
     unknownDomain: (domain) => {
-      verdict.unknownDomain = domain;
+      verdict().unknownDomain = domain;
       return NO_SERIES;
     },
     requestGivenUp: (_domain, why) => {
-      verdict.undecided = why;
+      verdict().undecided = why;
     },
     storeError: nothing,
     storeFailed: nothing,

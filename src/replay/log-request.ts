@@ -81,8 +81,8 @@ export class LogFacts {
   badDuration: unknown;
   /** Lines with a value of `flags` or `details`. */
   explained = 0;
-  /** Members in which a value was missing, with the number of lines. */
-  readonly missing = new Map<string, number>();
+  /** Members of descriptors that had a value in any line. */
+  readonly members = new Set<string>();
 }
 
 /** Reads a line of a log. */
@@ -166,8 +166,7 @@ function descriptorsOf(line: JsonLine, call: MappedCall, facts: LogFacts): reado
     for (let at = 0; at < mapped.length; at++) {
       const { key, from, or } = mapped[at] as (typeof mapped)[number];
       const found = from && textAt(line, from);
-      if (found === undefined && from !== undefined)
-        facts.missing.set(from.text, (facts.missing.get(from.text) ?? 0) + 1);
+      if (found !== undefined && from !== undefined) facts.members.add(from.text);
       const value = found ?? or;
       if (value === undefined) break;
       entries.push({ key, value });

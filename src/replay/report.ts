@@ -1,9 +1,8 @@
-import type { PolicySet } from '../policy/compiled-policy.js';
 import { describeLimit } from '../policy/describe.js';
 import { quantity } from '../quantity.js';
 import type { NoLimit } from './limits-needed.js';
 import { type LineFault, NO_REQUEST, UNREADABLE } from './log-request.js';
-import { type ReplayResult, WINDOW_MICROS } from './replay.js';
+import { type ReplayOptions, type ReplayResult, WINDOW_MICROS } from './replay.js';
 import type { LogMap } from './replay-map.js';
 import { MAX_CALLERS, type Row, type RuleRow } from './tally.js';
 
@@ -16,104 +15,40 @@ export interface Bound {
 }
 
 /** What the report is about. */
-export interface ReportInput {
+export interface ReportInput extends Pick<ReplayOptions, 'policy' | 'map' | 'by' | 'logs'> {
   readonly result: ReplayResult;
-  readonly policy: PolicySet;
   readonly policyName: string;
   readonly againstName: string | undefined;
-  readonly map: LogMap | undefined;
-  readonly by: string | undefined;
-  readonly logs: readonly string[];
   readonly bound: Bound | undefined;
 }
 
-/** Numbers of a row in the report. */
-type Counts = Omit<Row, 'add'>;
-
-interface ReportedRule extends Counts {
-  readonly domain: string;
-  readonly rule: string;
-  /** Requests over the limit that were allowed because of the phase, shadow mode or `enforce_percent`. */
-  readonly over: number;
-}
-
-/** The limits of a rule that would have denied nobody, at most 0.1%, and at most 1% of its requests. */
-interface ReportedLimit {
-  readonly domain: string;
-  readonly rule: string;
-  readonly limit: string;
-  readonly deniesNobody: number | null;
-  readonly deniesTenthPercent: number | null;
-  readonly deniesOnePercent: number | null;
-  /** Why a limit is null. */
-  readonly why: string | null;
-}
-
-interface ReportedLines {
-  readonly reason: string;
-  readonly lines: number;
-  /** `file:line`. */
-  readonly first: string;
-  /** What to do about the first line; null for nothing. */
-  readonly remedy: string | null;
-}
-
 /** The report, as `--json` writes it. */
-export interface Report {
-  readonly policy: string;
-  /** The policy to compare with; null: what the log says. */
-  readonly against: string | null;
-  readonly logs: readonly string[];
-  /** Whether the replay was stopped before the end of the logs. */
-  readonly partial: boolean;
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly lines: number;
-  readonly total: Counts;
-  /** Requests over limits that do not deny. */
-  readonly over: number;
-  readonly rules: readonly ReportedRule[];
-  /** Requests that met no rule. */
-  readonly withoutRule: Counts;
-  readonly limits: readonly ReportedLimit[];
-  readonly callers: {
-    readonly key: string;
-    readonly rows: readonly ({ readonly caller: string } & Counts)[];
-    readonly others: Counts;
-    readonly without: Counts;
-  } | null;
-  readonly unreadable: readonly ReportedLines[];
-  readonly noRequests: readonly ReportedLines[];
-  readonly notes: readonly string[];
-  /** Why the numbers are not reliable; null if they are. */
-  readonly doubt: string | null;
-  readonly gate: {
-    readonly maxNewlyDenied: string;
-    readonly result: 'kept' | 'exceeded' | 'undecided';
-    readonly why: string;
-  } | null;
-}
+export type Report = ReturnType<typeof reportOf>;
 
 /** Part of the lines that may be unreadable for a gate to have a result. */
 const MAX_UNREADABLE = 0.001;
 
 /** Creates the report of a replay. */
-export function reportOf(input: ReportInput): Report {
+export function reportOf(input: ReportInput) {
   const { result, by } = input;
   const { tally, firstMicros, lastMicros } = result;
   const rules = [...tally.rules].sort(byEffect).flatMap(([, row]) => (row.requests > 0 ? [row] : []));
   const callers = [...tally.callers].sort(byEffect);
   return {
     policy: input.policyName,
+    /** The policy to compare with; null: what the log says. */
     against: input.againstName ?? null,
     logs: input.logs,
+    /** Whether the replay was stopped before the end of the logs. */
     partial: result.isPartial,
     from: timeText(firstMicros),
     to: timeText(Number.isNaN(firstMicros) ? firstMicros : lastMicros),
     lines: result.lines,
     total: countsOf(tally.all),
+    /** Requests over limits that do not deny because of the phase, shadow mode or `enforce_percent`. */
     over: tally.over,
     rules: rules.map((row) => ({ domain: row.domain, rule: row.label, ...countsOf(row), over: row.over })),
+    /** Requests that met no rule. */
     withoutRule: countsOf(tally.unmatched),
     limits: limitsOf(input, rules),
     callers:
@@ -128,12 +63,13 @@ export function reportOf(input: ReportInput): Report {
     unreadable: linesOf(result, UNREADABLE),
     noRequests: linesOf(result, NO_REQUEST),
     notes: notesOf(input),
+    /** Why the numbers are not reliable; null if they are. */
     doubt: doubtOf(result) ?? null,
     gate: gateOf(input),
   };
 }
 
-function countsOf({ requests, before, after, newlyDenied, newlyAllowed }: Row): Counts {
+function countsOf({ requests, before, after, newlyDenied, newlyAllowed }: Row): Omit<Row, 'add'> {
   return { requests, before, after, newlyDenied, newlyAllowed };
 }
 
@@ -146,7 +82,8 @@ function timeText(micros: number): string | null {
   return Number.isNaN(micros) ? null : new Date(micros / 1000).toISOString();
 }
 
-function limitsOf({ result, policy }: ReportInput, rows: readonly RuleRow[]): readonly ReportedLimit[] {
+/** Returns the limits of rules that would have denied nobody, at most 0.1%, and at most 1% of their requests. */
+function limitsOf({ result, policy }: ReportInput, rows: readonly RuleRow[]) {
   return [...policy.domains.values()].flatMap(({ domain, rules }) =>
     rules.flatMap((rule) => {
       const { path, plan } = rule;
@@ -157,6 +94,7 @@ function limitsOf({ result, policy }: ReportInput, rows: readonly RuleRow[]): re
         needed === undefined ? 'the numbers come from the rows of the table of plans' : whyText(needed.why);
       const [nobody = null, tenth = null, percent = null] = needed?.limits ?? [];
       const limits = { deniesNobody: nobody, deniesTenthPercent: tenth, deniesOnePercent: percent };
+      // `why`: why a limit is null.
       return [{ domain, rule: path, limit: describeLimit(rule), ...limits, why }];
     }),
   );
@@ -174,10 +112,7 @@ function whyText(why: NoLimit | undefined): string | null {
   );
 }
 
-function linesOf(
-  { faults }: ReplayResult,
-  reasons: Partial<Record<LineFault, string>>,
-): readonly ReportedLines[] {
+function linesOf({ faults }: ReplayResult, reasons: Partial<Record<LineFault, string>>) {
   return [...faults].flatMap(([fault, { count, first, remedy = null }]) => {
     const reason = reasons[fault];
     return reason === undefined ? [] : [{ reason, lines: count, first, remedy }];
@@ -190,17 +125,16 @@ function unreadableLines(result: ReplayResult): number {
   return lines + result.facts.badDurations;
 }
 
-function gateOf({ result, bound }: ReportInput): Report['gate'] {
+function gateOf({ result, bound }: ReportInput) {
   if (bound === undefined) return null;
   const { requests, newlyDenied } = result.tally.all;
-  const found = `${countText(newlyDenied)} of ${quantityText(requests, 'request')} would be newly denied`;
-  const doubt = doubtOf(result);
-  if (doubt !== undefined) return { maxNewlyDenied: bound.text, result: 'undecided', why: doubt };
   const max = bound.isPercent ? (requests * bound.max) / 100 : bound.max;
-  const outcome = newlyDenied > max ? 'exceeded' : 'kept';
-  if (outcome === 'kept' && result.isPartial)
-    return { maxNewlyDenied: bound.text, result: 'undecided', why: 'only a part of the logs was read' };
-  return { maxNewlyDenied: bound.text, result: outcome, why: found };
+  const isExceeded = newlyDenied > max;
+  const part = result.isPartial && !isExceeded ? 'only a part of the logs was read' : undefined;
+  const doubt = doubtOf(result) ?? part;
+  const found = `${countText(newlyDenied)} of ${quantityText(requests, 'request')} would be newly denied`;
+  const outcome = doubt !== undefined ? 'undecided' : isExceeded ? 'exceeded' : 'kept';
+  return { maxNewlyDenied: bound.text, result: outcome, why: doubt ?? found } as const;
 }
 
 /** Returns why the numbers do not support a verdict. */
@@ -228,10 +162,11 @@ function notesOf(input: ReportInput): readonly string[] {
   };
   if (map !== undefined && againstName === undefined)
     notes.push(...sourceNotes(map, facts.explained, tally.all.requests));
-  for (const [member, count] of facts.missing) {
-    if (count >= tally.all.requests + (result.faults.get('no_values')?.count ?? 0))
+  const named = map?.start.descriptors.flatMap((entries) => entries.flatMap(({ from }) => from?.text ?? []));
+  const isRead = tally.all.requests > 0 || result.faults.has('no_values');
+  for (const member of new Set(isRead ? named : []))
+    if (!facts.members.has(member))
       notes.push(`No request has a value of "${member}", which the map names; check its name.`);
-  }
   const seconds = WINDOW_MICROS / 1e6;
   add(
     late,

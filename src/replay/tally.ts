@@ -51,17 +51,9 @@ export class Verdict {
   undecided = '';
   /** The domain of the call if it has no policy. */
   unknownDomain: string | undefined;
-  uses: LimitUse[] = [];
+  readonly uses: LimitUse[] = [];
   /** Entries of a descriptor after `derive`; undefined if no limit applied. */
   entries: readonly Entry[] | undefined;
-
-  clear(): void {
-    this.denied = false;
-    this.undecided = '';
-    this.unknownDomain = undefined;
-    this.uses = [];
-    this.entries = undefined;
-  }
 }
 
 /** Maximum number of callers with rows of their own. */

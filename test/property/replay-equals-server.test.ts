@@ -211,6 +211,9 @@ test.each(firstSeeds)('decides each line of ten logs, from seed %i, as the serve
     const ofAccesses = await replayOf(policy, accesses, { map });
     const asLogged = { ...same, requests: REQUESTS, before: denied, after: denied };
     expect({ seed, ...ofAccesses.tally.all }).toEqual(asLogged);
+    const { policySet: against } = loadPolicies([folder.write('policy.yaml', policy)]);
+    const ofPolicies = await replayOf(policy, decisions, { against });
+    expect({ seed, ...ofPolicies.tally.all }).toEqual(asServed);
     expect([denied > 0, denied < REQUESTS]).toEqual([true, true]);
     expect([ofDecisions.late, ofAccesses.late, ofAccesses.faults.size]).toEqual([0, 0, 0]);
   }

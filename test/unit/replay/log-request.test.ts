@@ -41,10 +41,7 @@ test('sends a descriptor only if all of its entries have values', () => {
       ],
     },
   });
-  expect([...facts.missing]).toEqual([
-    ['path', 1],
-    ['user', 1],
-  ]);
+  expect([...facts.members]).toEqual(['tenant']);
   expect(read(map, { tenant: null })).toBe('no_values');
   expect(read(map, { tenant: null, user: 5 })).toMatchObject({
     request: { descriptors: [{ entries: [{ key: 'user', value: '5' }] }] },
