@@ -17,7 +17,7 @@ import { MAX_PLAN_BYTES } from '../../src/config/read/plans/plan-rows.js';
 import { MAX_PLAN_ROWS } from '../../src/config/read/policy-fields.js';
 import { MAX_RULES_AT_ONCE } from '../../src/config/threads/policy-task.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
-import { MAX_FILE_BYTES } from '../../src/config/yaml/yaml-bounds.js';
+import { MAX_FILE_BYTES } from '../../src/config/yaml/yaml-value.js';
 import { MAX_AUXILIARY_BYTES } from '../../src/grpc/auxiliary-method.js';
 import {
   DEFAULT_RECEIVE_TIMEOUT_MS,

@@ -1,4 +1,4 @@
-import type { RedisRole } from '../limiter/store-fault.js';
+import type { RedisRole } from '../limiter/failure-policy.js';
 import type { RedisNodeState } from '../storage/redis/redis-buckets.js';
 
 /** A server that stores buckets. */

@@ -4,16 +4,20 @@ import { ControlBudget } from './control-budget.js';
 import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from './failure.js';
 import { FLAG, FRAME_TYPE, readUint31, readUint32 } from './frame/frame-type.js';
 import { PeerSettings } from './frame/settings.js';
-import { writeGoaway, writePing, writeServerPreface, writeSettingsAck } from './frame/write-frame.js';
-import { type FrameConsumer, FrameReader } from './frame-reader.js';
+import {
+  OutputBuffer,
+  writeGoaway,
+  writePing,
+  writeServerPreface,
+  writeSettingsAck,
+} from './frame/write-frame.js';
+import { type FrameConsumer, FrameReader, WorkSlice } from './frame-reader.js';
 import type { H2Limits } from './limits.js';
-import { OutputBuffer } from './output-buffer.js';
 import { HTTP1_ANSWER, PrefaceReader } from './preface.js';
 import { RequestFrames } from './request-frames.js';
 import type { RequestHandler } from './request-handler.js';
-import { MAX_WINDOW_BYTES } from './streams/flow-window.js';
+import { MAX_WINDOW_BYTES } from './streams/stream.js';
 import { Streams, type StreamsHost } from './streams/streams.js';
-import { WorkSlice } from './work-slice.js';
 
 const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, ENHANCE_YOUR_CALM } = ERROR_CODE;
 

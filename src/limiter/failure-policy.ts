@@ -1,3 +1,22 @@
+/** The Redis that stores a bucket: `main` is REDIS_URL, `per_second` is REDIS_PERSECOND_URL. */
+export type RedisRole = 'main' | 'per_second';
+
+/** Faults of a remote store or of the connection to it. The name is the value of a metric label. */
+export type StoreFault =
+  | 'refused'
+  | 'lost'
+  | 'no_answer'
+  | 'tls'
+  | 'wrongpass'
+  | 'login_source'
+  | 'readonly'
+  | 'loading'
+  | 'oom'
+  | 'max_clients'
+  | 'moved'
+  | 'not_redis'
+  | 'other';
+
 /** Values of `on_store_failure`; see docs/operate/redis-outages.md. */
 export const STORE_FAILURE_POLICIES = ['error', 'allow', 'deny', 'local'] as const;
 /** The failure policy without its share. */

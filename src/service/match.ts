@@ -1,5 +1,6 @@
 import type { Descriptor, RateLimitOverride } from '../codec/messages.js';
 import { windowRate } from '../limiter/fixed-window.js';
+import type { HoldOrder } from '../limiter/holds/hold.js';
 import type { Rate } from '../limiter/rate.js';
 import { tokenBucketRate } from '../limiter/token-bucket.js';
 import { UNIT_MICROS, type WindowUnit } from '../limiter/window-unit.js';
@@ -7,12 +8,10 @@ import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names
 import { blockedKey, isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
 import type { Algorithm, Match } from '../policy/policy.js';
 import type { HoldSpec, Rule } from '../policy/rule.js';
-import { enforcementOf, enforcementOfRule } from './enforcement/enforcement.js';
-import { applyReplacesAndQuotas } from './enforcement/quotas-and-replaces.js';
+import { applyReplacesAndQuotas, enforcementOf, enforcementOfRule } from './enforcement.js';
 import { type BoundHold, newHold, noHold } from './holds/hold-ids.js';
-import { separateEnds } from './holds/oldest-ends.js';
 import { Decision, hitsOf, NO_TAKES, OVERRIDE_LABEL, type PlannedTake, type RequestContext } from './plan.js';
-import type { GivenUpReason } from './record/decision-record.js';
+import type { GivenUpReason, HoldRecord } from './record/decision-record.js';
 
 /**
  * Matches every descriptor of a validated request against one snapshot of the domain's policy, and plans the takes: one
@@ -258,4 +257,39 @@ export function findBadDescriptor(descriptors: readonly Descriptor[]): string | 
     }
   }
   return undefined;
+}
+
+/** A planned item of a rule. */
+interface PlannedCall {
+  readonly rule: Rule | undefined;
+  readonly holds?: HoldOrder | undefined;
+  readonly refund: boolean;
+}
+
+/** The planned items of a descriptor. */
+interface Takes<T> {
+  takes: readonly T[];
+  oldestEnds: readonly T[];
+  ends: readonly HoldRecord[] | undefined;
+}
+
+/**
+ * Moves the items that report the end of a request to a rule with `pair: oldest` to `oldestEnds`. Ignores all other
+ * items in `others`.
+ */
+function separateEnds<T extends PlannedCall, D extends Takes<T>>(decision: D, others: readonly T[]): D {
+  const { takes } = decision;
+  if (!takes.some(isEnd) && !others.some(isEnd)) return decision;
+  decision.oldestEnds = [...takes, ...others].filter(isEnd);
+  decision.takes = takes.filter((take) => !isEnd(take));
+  decision.ends = [];
+  return decision;
+}
+
+/**
+ * For such a rule, an item is the start of a request with a hold, a refund, or the end of a request with the use as its
+ * hits.
+ */
+function isEnd({ rule, holds, refund }: PlannedCall): boolean {
+  return rule?.hold?.pair === 'oldest' && holds === undefined && !refund;
 }

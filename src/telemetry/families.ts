@@ -1,6 +1,5 @@
 import type { StorageFailure } from '../limiter/bucket-store.js';
-import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
-import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
+import type { RedisRole, StoreFailureAnswer, StoreFault } from '../limiter/failure-policy.js';
 
 /*
  * All metrics of `/metrics` with the prefix `weir_`. The manual's tables are generated from this file.

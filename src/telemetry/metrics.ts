@@ -1,7 +1,6 @@
 import { collectDefaultMetrics, Registry } from '@prometheus-io/client';
 import type { Entry } from '../limiter/entry.js';
-import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
-import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
+import type { RedisRole, StoreFailureAnswer, StoreFault } from '../limiter/failure-policy.js';
 import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
 import {
   CountedRule,

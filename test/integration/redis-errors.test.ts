@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
-import type { StoreFault } from '../../src/limiter/store-fault.js';
+import type { StoreFault } from '../../src/limiter/failure-policy.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
-import type { StoreFault } from '../../src/limiter/store-fault.js';
+import type { StoreFault } from '../../src/limiter/failure-policy.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
-import type { StoreFault } from '../../src/limiter/store-fault.js';
+import type { StoreFault } from '../../src/limiter/failure-policy.js';
 import { mainRedis, perSecondRedis } from '../../src/server/store/redis-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';

@@ -1,6 +1,6 @@
 /* Tests that weir does not start behind a sharding proxy, because several servers would count the same bucket. */
 import { beforeAll, expect, test } from '@jest/globals';
-import type { StoreFault } from '../../src/limiter/store-fault.js';
+import type { StoreFault } from '../../src/limiter/failure-policy.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { freePorts } from '../support/process/free-port.js';

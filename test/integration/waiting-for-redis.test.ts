@@ -1,11 +1,10 @@
 /* Tests calls that arrive while Redis is not connected yet, or is being replaced. */
 
 import { beforeEach, describe, expect, test } from '@jest/globals';
-
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
-import type { StoreFault } from '../../src/limiter/store-fault.js';
+import type { StoreFault } from '../../src/limiter/failure-policy.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';

@@ -18,7 +18,7 @@ import { isSecretKey, redactEntries, redacted } from '../../policy/redact.js';
 import { phaseAt, type Rule } from '../../policy/rule.js';
 import { quantity } from '../../quantity.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
-import { applyReplacesAndQuotas } from '../../service/enforcement/quotas-and-replaces.js';
+import { applyReplacesAndQuotas } from '../../service/enforcement.js';
 import { matchAndPlan, OVERRIDE_UNITS, planDescriptor, takeWithoutBlock } from '../../service/match.js';
 import { type Decision, type PlannedTake, RequestContext } from '../../service/plan.js';
 import { shown } from '../../shown-text.js';

@@ -5,7 +5,7 @@ import { messageOf, readRegularFile } from '../../regular-file.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { workingDirectoryHint } from '../../working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
-import { MAX_FILE_BYTES } from '../yaml/yaml-bounds.js';
+import { MAX_FILE_BYTES } from '../yaml/yaml-value.js';
 
 /**
  * A location of policies. A path, as in CONFIG_PATH, is a file or a directory. A directory contributes its files that

@@ -15,8 +15,15 @@ import {
 } from 'yaml';
 import { type Position, type ProblemList, WHOLE_FILE } from './config-problem.js';
 import { type FindOpening, syntaxProblem, TEMPLATE } from './syntax-problem.js';
-import { MAX_ALIAS_VALUES, MAX_YAML_DEPTH } from './yaml-bounds.js';
-import { joinPath, type ShowKey, type YamlField, type YamlScalar, type YamlValue } from './yaml-value.js';
+import {
+  joinPath,
+  MAX_ALIAS_VALUES,
+  MAX_YAML_DEPTH,
+  type ShowKey,
+  type YamlField,
+  type YamlScalar,
+  type YamlValue,
+} from './yaml-value.js';
 
 /** Maximum number of syntax errors reported per document, because one missing quote can cause hundreds. */
 const MAX_SYNTAX_ERRORS = 20;

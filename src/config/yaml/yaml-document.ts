@@ -1,7 +1,6 @@
 import { type ProblemList, WHOLE_FILE } from './config-problem.js';
 import type { DocumentReader, YamlOptions } from './document-reader.js';
-import { MAX_FILE_BYTES } from './yaml-bounds.js';
-import { isNull, type YamlValue } from './yaml-value.js';
+import { isNull, MAX_FILE_BYTES, type YamlValue } from './yaml-value.js';
 
 export {
   isNull,

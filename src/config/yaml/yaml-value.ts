@@ -2,6 +2,13 @@ import { shownStart } from '../../runtime/shown-address.js';
 import type { Position } from './config-problem.js';
 import { isNullText } from './yaml-scalar.js';
 
+/** Maximum size of a file in bytes: four times the maximum of a Kubernetes ConfigMap or Secret. */
+export const MAX_FILE_BYTES = 4 * 1024 * 1024;
+/** Maximum number of values that aliases and merge keys of one file may add, because each may double the file. */
+export const MAX_ALIAS_VALUES = 100_000;
+/** Maximum nesting of mappings and lists. Real policies have less than twenty levels. */
+export const MAX_YAML_DEPTH = 200;
+
 /**
  * A YAML document for the policy reader. Every value has its position, and scalars keep their source text, as in
  * envoyproxy/ratelimit: `007`, `yes` and `0x1F` stay as written. Aliases and merge keys are resolved.

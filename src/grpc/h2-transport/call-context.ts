@@ -1,7 +1,7 @@
 import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
 import { expectState } from '../../invariant.js';
 import type { ResetListener } from '../../runtime/reset-listener.js';
-import type { TimerSource } from '../../runtime/timer-source.js';
+import type { TimerSource } from '../../runtime/timers.js';
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 import { OpenStreams } from '../auxiliary-method.js';
 import { GrpcError, type GrpcServerOptions, STATUS, toGrpcError } from '../grpc-server.js';

@@ -1,4 +1,4 @@
-import type { TimerSource } from '../../runtime/timer-source.js';
+import type { TimerSource } from '../../runtime/timers.js';
 
 /** An entry that expires at a given time. */
 export interface Expiring extends Due {

@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
 import { H2Server } from '../../h2/serving/h2-server.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/serving/socket-server.js';
-import { SYSTEM_TIMERS } from '../../runtime/timer-source.js';
+import { SYSTEM_TIMERS } from '../../runtime/timers.js';
 import type { AuxiliaryMethod } from '../auxiliary-method.js';
 import type {
   GrpcLoad,

@@ -1,5 +1,5 @@
 import { ConnectionFailure, ERROR_CODE } from '../failure.js';
-import { MAX_WINDOW_BYTES } from '../streams/flow-window.js';
+import { MAX_WINDOW_BYTES } from '../streams/stream.js';
 import { INITIAL_WINDOW_BYTES, MAX_MAX_FRAME_BYTES, MIN_MAX_FRAME_BYTES, readUint32 } from './frame-type.js';
 
 /** Identifiers of settings (RFC 9113 section 6.5.2). */

@@ -1,5 +1,5 @@
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
-import { WorkSlice } from '../work-slice.js';
+import { WorkSlice } from '../frame-reader.js';
 
 /** Maximum time that one connection is read in a turn, in milliseconds. */
 export const SLICE_MS = 1;

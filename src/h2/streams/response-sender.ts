@@ -7,12 +7,10 @@ import {
   INITIAL_WINDOW_BYTES,
   MIN_MAX_FRAME_BYTES,
 } from '../frame/frame-type.js';
-import { writeFrameHeader } from '../frame/write-frame.js';
+import { type OutputBuffer, writeFrameHeader } from '../frame/write-frame.js';
 import { HpackEncoder } from '../hpack/encoder.js';
 import type { HeaderField } from '../hpack/header-field.js';
-import type { OutputBuffer } from '../output-buffer.js';
-import { sendable } from './flow-window.js';
-import type { H2Stream } from './stream.js';
+import { type H2Stream, sendable } from './stream.js';
 
 const NO_BYTES = new Uint8Array(0);
 /** Up to this many bytes, a loop copies faster than `set`. */

@@ -1,16 +1,14 @@
 import { Budget, CONTROL_FRAMES_PER_REQUEST, type ControlBudget } from '../control-budget.js';
 import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from '../failure.js';
 import { INITIAL_WINDOW_BYTES } from '../frame/frame-type.js';
-import { writeRstStream, writeWindowUpdate } from '../frame/write-frame.js';
+import { type OutputBuffer, writeRstStream, writeWindowUpdate } from '../frame/write-frame.js';
+import { HEAD_WORK, REQUEST_WORK, type WorkSlice } from '../frame-reader.js';
 import { HeaderField, type HeaderList } from '../hpack/header-field.js';
 import type { H2Limits } from '../limits.js';
-import type { OutputBuffer } from '../output-buffer.js';
 import type { RequestHandler, ServerConnection } from '../request-handler.js';
 import { type CheckedHead, checkTrailers, MalformedHead, requestHead } from '../request-head.js';
-import { HEAD_WORK, REQUEST_WORK, type WorkSlice } from '../work-slice.js';
-import { overflowsWindow, ReceiveWindow } from './flow-window.js';
 import { type ResponseEvents, ResponseSender } from './response-sender.js';
-import { H2Stream, type StreamOperations } from './stream.js';
+import { H2Stream, overflowsWindow, ReceiveWindow, type StreamOperations } from './stream.js';
 
 const { PROTOCOL_ERROR, STREAM_CLOSED, FLOW_CONTROL_ERROR, ENHANCE_YOUR_CALM, REFUSED_STREAM } = ERROR_CODE;
 

@@ -1,5 +1,5 @@
 import { formatProblem } from '../../config/yaml/config-problem.js';
-import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
+import { MAX_FILE_BYTES } from '../../config/yaml/yaml-value.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
 import { MappedMetrics } from '../../telemetry/mapping/mapped-metrics.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { BucketStore } from '../../limiter/bucket-store.js';
 import { type Clock, timerMs } from '../../limiter/clock.js';
-import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
+import type { RedisRole, StoreFault } from '../../limiter/failure-policy.js';
 import { Signal } from '../../runtime/signal.js';
 import { DenyCache } from '../../storage/deny-cache.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';

@@ -1,8 +1,8 @@
 import type { StoreNode } from '../../admin/health-detail.js';
 import type { BucketStore, LocalStore, StorageError } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import type { RedisRole, StoreFault } from '../../limiter/failure-policy.js';
 import type { HoldBook } from '../../limiter/holds/hold-book.js';
-import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import { throttledLog } from '../../runtime/throttled-log.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';

@@ -1,6 +1,6 @@
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import { isBeyondLimit } from '../../limiter/rate.js';
-import { isPassingQuota } from '../enforcement/quotas-and-replaces.js';
+import { isPassingQuota } from '../enforcement.js';
 import { chainsOf, type Decision, isSoft, type PlannedTake, type RequestContext, takesOf } from '../plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;

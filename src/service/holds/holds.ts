@@ -16,7 +16,7 @@ import { append } from '../../runtime/append.js';
 import { TurnScheduler, turn } from '../../runtime/turns.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
-import { applyReplacesAndQuotas } from '../enforcement/quotas-and-replaces.js';
+import { applyReplacesAndQuotas } from '../enforcement.js';
 import type { PlannedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import { askStore } from '../store-failure.js';

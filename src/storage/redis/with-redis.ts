@@ -3,7 +3,7 @@ import { Redis, ReplyError } from '../../ioredis.js';
 import { networkMessage } from '../../network-message.js';
 import { authenticate, withoutArguments } from '../../redis-auth.js';
 import { ignore } from '../../runtime/ignore.js';
-import { StallTolerantTimer } from '../../runtime/stall-tolerant-timer.js';
+import { StallTolerantTimer } from '../../runtime/timers.js';
 import type { RedisServerOptions } from './connection/connection-options.js';
 import { endpointName, type HostPort, type RedisAddress } from './connection/redis-address.js';
 import { RedisReplyError } from './connection/redis-error.js';

@@ -1,4 +1,4 @@
-import type { TimerSource } from '../../../src/runtime/timer-source.js';
+import type { TimerSource } from '../../../src/runtime/timers.js';
 
 /** A clock that advances when a test advances it, and then runs the due timers. */
 export class FakeTimerSource implements TimerSource {

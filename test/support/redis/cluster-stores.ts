@@ -1,5 +1,5 @@
 import { StorageError, type TakeItem, type TakeOutcome } from '../../../src/limiter/bucket-store.js';
-import type { StoreFault } from '../../../src/limiter/store-fault.js';
+import type { StoreFault } from '../../../src/limiter/failure-policy.js';
 import type { ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
 import { parseClusterUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { REDIS } from '../limiter/store-options.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { BytesCache } from '../../../src/codec/bytes-cache.js';
+import { BytesCache } from '../../../src/codec/decode-request.js';
 
 /** A cache of strings in Latin-1. */
 const newCache = (): BytesCache<string> =>

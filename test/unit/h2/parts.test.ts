@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { FrameReader } from '../../../src/h2/frame-reader.js';
-import { OutputBuffer } from '../../../src/h2/output-buffer.js';
-import { WorkSlice } from '../../../src/h2/work-slice.js';
+import { OutputBuffer } from '../../../src/h2/frame/write-frame.js';
+import { FrameReader, WorkSlice } from '../../../src/h2/frame-reader.js';
 import { runs } from '../../support/assert/runs.js';
 import { frame } from '../../support/h2/h2-peer.js';
 

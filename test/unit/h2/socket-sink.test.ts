@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { SocketSink } from '../../../src/h2/serving/socket-sink.js';
+import { SocketSink } from '../../../src/h2/serving/served-connection.js';
 
 /** A socket whose peer reads only on request. */
 class SlowSocket extends Duplex {

@@ -5,7 +5,7 @@ import {
   type TakeResult,
 } from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
-import type { StoreFault } from '../../../limiter/store-fault.js';
+import type { StoreFault } from '../../../limiter/failure-policy.js';
 import { quantity } from '../../../quantity.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { Signal } from '../../../runtime/signal.js';

@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import type { StoreFault } from '../../../limiter/store-fault.js';
+import type { StoreFault } from '../../../limiter/failure-policy.js';
 import type { BackOffOptions } from '../../../runtime/back-off.js';
 import type { RedisAddress } from './redis-address.js';
 

@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls';
 import { AbstractConnector, type Redis, type RedisOptions, SentinelConnector } from '../../../ioredis.js';
 import { networkMessage } from '../../../network-message.js';
 import { ignore } from '../../../runtime/ignore.js';
-import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
+import { StallTolerantTimer } from '../../../runtime/timers.js';
 
 type Connector = NonNullable<RedisOptions['Connector']>;
 

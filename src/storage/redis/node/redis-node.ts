@@ -1,12 +1,12 @@
 import { Redis, ReplyError } from '../../../ioredis.js';
 import { StorageError } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
-import type { StoreFault } from '../../../limiter/store-fault.js';
+import type { StoreFault } from '../../../limiter/failure-policy.js';
 import { networkMessage } from '../../../network-message.js';
 import { authenticate, withoutArguments } from '../../../redis-auth.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { ignore } from '../../../runtime/ignore.js';
-import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
+import { StallTolerantTimer } from '../../../runtime/timers.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import {
   type ConnectionCounts,

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Field } from '../../../../src/config/read/field.js';
 import { keysOf, POLICY_FIELDS } from '../../../../src/config/read/policy-fields.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { MAX_ALIAS_VALUES, MAX_FILE_BYTES } from '../../../../src/config/yaml/yaml-bounds.js';
+import { MAX_ALIAS_VALUES, MAX_FILE_BYTES } from '../../../../src/config/yaml/yaml-value.js';
 import { parse } from '../../../support/policy/policies.js';
 
 function errorsOf(text: string, files: Readonly<Record<string, string>> = {}): string[] {

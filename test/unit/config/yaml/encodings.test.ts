@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { openConfigMaps } from '../../../../src/config/manifests/config-maps.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { MAX_FILE_BYTES } from '../../../../src/config/yaml/yaml-bounds.js';
+import { MAX_FILE_BYTES } from '../../../../src/config/yaml/yaml-value.js';
 import { parsePolicy } from '../../../support/policy/parse-policy.js';
 
 const TEXT = 'domain: d\n# c\ndescriptors:\n- key: k\n  value: "\u{1F600} b"\n  rate_limit: {}\n';

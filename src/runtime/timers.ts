@@ -1,0 +1,73 @@
+import { withTimeout } from './turns.js';
+
+/** A monotonic clock with timers. Replaced in tests. */
+export interface TimerSource {
+  /** Returns milliseconds since an arbitrary start. */
+  nowMs(): number;
+  set(callback: () => void, delayMs: number): unknown;
+  clear(timer: unknown): void;
+  /** Calls back in the next turn of the event loop. */
+  nextTurn(callback: () => void): void;
+}
+
+export const SYSTEM_TIMERS: TimerSource = {
+  nowMs: () => performance.now(),
+  set: (callback, delayMs) => setTimeout(callback, delayMs).unref(),
+  clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  nextTurn: (callback) => setImmediate(callback),
+};
+
+/** Waits until no work is in progress, for example before closing. */
+export class IdleWait {
+  readonly #isIdle: () => boolean;
+  #end: (() => void) | undefined;
+
+  constructor(isIdle: () => boolean) {
+    this.#isIdle = isIdle;
+  }
+
+  /** Checks whether all work has ended. Call it whenever some work ends. */
+  check(): void {
+    if (this.#end !== undefined && this.#isIdle()) this.#end();
+  }
+
+  /** Resolves once no work is in progress, or after `ms` milliseconds. Call it only once. */
+  async wait(ms: number): Promise<void> {
+    if (this.#isIdle()) return;
+    const idle = new Promise<void>((resolve) => {
+      this.#end = resolve;
+    });
+    await withTimeout(ms, idle, () => {});
+  }
+}
+
+/** A timer that fires at least this late shows that the process was stalled. Milliseconds. */
+const STALL_THRESHOLD_MS = 50;
+
+/**
+ * A timeout for an external event that tolerates stalls of this process. If the process was stalled, by other processes
+ * or by its own work, its timers fire before it reads what has arrived meanwhile. The timer then reads first, and
+ * extends the timeout once by the duration of the stall.
+ */
+export class StallTolerantTimer {
+  #timer: NodeJS.Timeout;
+  #immediate: NodeJS.Immediate | undefined;
+
+  /** Calls `onTimeout` once after `ms` milliseconds, unless the timer is stopped before. */
+  constructor(ms: number, onTimeout: () => void) {
+    const dueMs = performance.now() + ms;
+    const end = (): void => {
+      this.#immediate = setImmediate(onTimeout);
+    };
+    this.#timer = setTimeout(() => {
+      const lateMs = performance.now() - dueMs;
+      if (lateMs < STALL_THRESHOLD_MS) end();
+      else this.#timer = setTimeout(end, Math.min(lateMs, ms));
+    }, ms);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    clearImmediate(this.#immediate);
+  }
+}
