@@ -35,7 +35,7 @@ function Page() {
   const { value: name } = view;
   return (
     <>
-      <a class="skip" href="#content">
+      <a class="spoken" href="#content">
         Skip to content
       </a>
       <Head />

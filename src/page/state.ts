@@ -5,7 +5,7 @@ import { type ChartRange, queryWith, rangeOf } from './text/chart-range.js';
 import type { DumpedPolicies } from './text/dumped-policy.js';
 import { nextSwitchAt } from './text/phases.js';
 import { missingRatesNote } from './text/recent-rates.js';
-import { ruleKey } from './text/rule-tree.js';
+import { ruleKey } from './text/rule-key.js';
 import { type TrafficLabel, trafficLabel } from './text/traffic-label.js';
 
 /* The data of the page, shared by its views. */

@@ -68,12 +68,15 @@ describePage('limits that do not simply deny', () => {
       await rule.locator('summary').first().click();
       return await rule.locator('.facts').innerText();
     };
-    const soft = await facts('large-model', /2 tokens, 1 every 30m; max_tokens from.*passes if over, with/s);
+    const soft = await facts(
+      'tenant[large-model]',
+      /2 tokens, 1 every 30m; max_tokens from.*passes if over, with/s,
+    );
     expect(soft).toContain('max_tokens from the plan value burst');
     expect(soft).toContain('passes if over, with x-over: large and metadata {"model":"small"}');
-    const first = await facts('tenant plan', /window: 3 per hour.*then "credits"/s);
+    const first = await facts('tenant[plan]', /window: 3 per hour.*then "credits"/s);
     expect(first).toContain('The phase of the last limit of the chain applies.');
-    await facts('tenant credits', /3 tokens, 1 every 2920h.*active\s*pays after "plan"/s);
+    await facts('tenant[credits]', /3 tokens, 1 every 2920h.*active\s*pays after "plan"/s);
     expect(await facts('quiet', /active\s*shadow mode/)).toContain('shadow mode');
     await facts('route', /monitoring\s*passes if over/);
     await sound(page);

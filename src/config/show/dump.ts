@@ -157,8 +157,6 @@ function dumpRule(rule: Rule, policy: CompiledPolicy, node: PolicyNode, wallMicr
     full_key: fullKey(policy, rule, node),
     /** Keys of the entries that lead to the rule, from the first level on. */
     keys: node.path().map(({ key }) => key),
-    /** These keys with their values, as in `?format=tree`. */
-    levels: node.path().map(({ label }) => label),
     ...ruleJson(rule, wallMicros),
     /** Effect of the default plan besides numbers: `unlimited`, `blocked` or `phase monitoring`. */
     without_row: standard || null,

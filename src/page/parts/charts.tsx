@@ -3,13 +3,15 @@ import uPlot from 'uplot';
 import type { AllSeries } from '../../admin/page/messages.js';
 import { range, rates } from '../state.js';
 import { slotsOf } from '../text/chart-range.js';
-import { axisTop, groupAverages } from '../text/chart-shape.js';
+import { axisTop, groupAverages, peaksOf } from '../text/chart-shape.js';
 import { perSecond } from '../text/numbers.js';
 import { clockText, minuteText, spanText } from '../text/times.js';
 import { Table } from './table.js';
 import { Sign } from './texts.js';
 
 const HEIGHT = 84;
+/** Approximate maximum number of points. If there are more, only the highest of each group is drawn. */
+const MAX_POINTS = 180;
 /** Approximate maximum number of rows in the table of a chart. */
 const MAX_ROWS = 12;
 
@@ -51,7 +53,7 @@ export function Charts({ series, step, ends, subject }: ChartsProps) {
   const perGroup = Math.max(1, Math.round(slots / MAX_ROWS));
   const columns = measures.map(({ key }) => groupAverages((series[key] ?? []).slice(-slots), perGroup));
   return (
-    <div class="charts">
+    <>
       <div class="chart-row">
         {measures.map((measure) => (
           <Chart
@@ -79,7 +81,7 @@ export function Charts({ series, step, ends, subject }: ChartsProps) {
           />
         )}
       </details>
-    </div>
+    </>
   );
 }
 
@@ -90,56 +92,12 @@ interface ChartProps extends Omit<ChartsProps, 'series'> {
   readonly slots: number;
 }
 
-/** A chart of one measure, with its current rate. */
+/** A chart of one measure, with its current rate. The color of its line is the color of the text around it. */
 function Chart({ measure: { key, name, sign }, values, step, ends, slots, subject }: ChartProps) {
   const id = useId();
   const [pointed, setPointed] = useState<number>();
-  const peak = Math.max(0, ...values);
-  const span = spanText(slots * step);
-  const last = values.at(-1);
-  const rate = pointed === undefined ? undefined : values[pointed];
-  return (
-    <div class={`chart ${key}`}>
-      <p class="note">
-        <Sign sign={sign} />
-        {name}
-      </p>
-      <p class="chart-now">
-        <span class="rate">{last === undefined ? '–' : perSecond(last)}</span>
-        <span class="note">per second</span>
-        <span class="peak note">peak {perSecond(peak)}</span>
-      </p>
-      <div class="plot" role="img" aria-labelledby={`${id} ${id}-is`}>
-        <span class="axis-top" aria-hidden="true">
-          {perSecond(axisTop(peak))}
-        </span>
-        <span class="spoken" id={id}>
-          {name} per second for {subject}, last {span}
-        </span>
-        <span class="spoken" id={`${id}-is`}>
-          {last === undefined ? 'No data yet.' : `Now ${perSecond(last)}, peak ${perSecond(peak)}.`}
-        </span>
-        <Plot {...{ values, step, ends, slots }} onPoint={setPointed} />
-      </div>
-      <p class="axis" aria-hidden="true">
-        <span>{step > 0 && `${minuteText(ends - slots * step)}, ${span} ago`}</span>
-        {rate !== undefined && (
-          <span>
-            {clockText(ends - (values.length - 1 - (pointed ?? 0)) * step)}: {perSecond(rate)} per second
-          </span>
-        )}
-        <span>now{step > 0 && `, ${minuteText(ends)}`}</span>
-      </p>
-    </div>
-  );
-}
-
-interface PlotProps extends Pick<ChartProps, 'values' | 'step' | 'ends' | 'slots'> {
-  readonly onPoint: (index: number | undefined) => void;
-}
-
-/** The line of a chart. Its color is the color of the text around it. */
-function Plot({ values, step, ends, slots, onPoint }: PlotProps) {
+  const per = Math.max(1, Math.ceil(slots / MAX_POINTS));
+  const points = peaksOf(values, step, ends, per);
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const shown = useRef({ from: 0, ends: 1 });
@@ -163,7 +121,7 @@ function Plot({ values, step, ends, slots, onPoint }: PlotProps) {
           y: { range: (_plot, _least, most) => [0, axisTop(most ?? 0)] },
         },
         series: [{}, { stroke: color, fill: paleColor, width: 1.75, points: { show: isSingle } }],
-        hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)] },
+        hooks: { setCursor: [({ cursor }) => setPointed(cursor.idx ?? undefined)] },
       },
       [[], []],
       element,
@@ -179,11 +137,48 @@ function Plot({ values, step, ends, slots, onPoint }: PlotProps) {
       scheme.removeEventListener('change', redraw);
       made.destroy();
     };
-  }, [onPoint]);
+  }, []);
   useEffect(() => {
     shown.current = { from: ends - (slots - 1) * step, ends };
-    const times = values.map((_, at) => ends - (values.length - 1 - at) * step);
-    plot.current?.setData([times, [...values]]);
-  }, [values, step, ends, slots]);
-  return <div class="line" ref={place} />;
+    plot.current?.setData(points);
+  }, [points, step, ends, slots]);
+  const peak = Math.max(0, ...values);
+  const span = spanText(slots * step);
+  const last = values.at(-1);
+  const [time, rate] = points.map((all) => all[pointed ?? -1]);
+  return (
+    <div class={`chart ${key}`}>
+      <p class="note">
+        <Sign sign={sign} />
+        {name}
+      </p>
+      <p class="chart-now">
+        <span class="rate">{last === undefined ? '–' : perSecond(last)}</span>
+        <span class="note">per second</span>
+        <span class="peak note">peak {perSecond(peak)}</span>
+      </p>
+      <div class="plot" role="img" aria-labelledby={`${id} ${id}-is`}>
+        <span class="axis-top" aria-hidden="true">
+          {perSecond(axisTop(peak))}
+        </span>
+        <span class="spoken" id={id}>
+          {name} per second for {subject}, last {span}
+        </span>
+        <span class="spoken" id={`${id}-is`}>
+          {last === undefined ? 'No data yet.' : `Now ${perSecond(last)}, peak ${perSecond(peak)}.`}
+        </span>
+        <div class="line" ref={place} />
+      </div>
+      <p class="axis" aria-hidden="true">
+        <span>{step > 0 && `${minuteText(ends - slots * step)}, ${span} ago`}</span>
+        {rate !== undefined && (
+          <span>
+            {clockText(time ?? ends)}: {per > 1 && 'at most '}
+            {perSecond(rate)} per second
+          </span>
+        )}
+        <span>now{step > 0 && `, ${minuteText(ends)}`}</span>
+      </p>
+    </div>
+  );
 }

@@ -19,3 +19,28 @@ export function groupAverages(values: readonly number[], perGroup: number): read
   }
   return averages;
 }
+
+/**
+ * Returns the highest value of each group of `per` steps, and the time at which the group ends, so that a burst keeps
+ * its height. Groups begin at steps whose number is a multiple of `per`, so they do not move when steps are added.
+ *
+ * @param step length of a step, in seconds
+ * @param ends end of the last step, in seconds since the epoch
+ */
+export function peaksOf(
+  values: readonly number[],
+  step: number,
+  ends: number,
+  per: number,
+): [number[], number[]] {
+  const last = Math.round(ends / step) - 1;
+  const peaks = new Map<number, number>();
+  for (const [at, value] of values.entries()) {
+    const group = Math.floor((last - (values.length - 1 - at)) / per);
+    peaks.set(group, Math.max(value, peaks.get(group) ?? 0));
+  }
+  const times = [...peaks.keys()].map((group) =>
+    Math.min(ends, ends + ((group + 1) * per - last - 1) * step),
+  );
+  return [times, [...peaks.values()]];
+}

@@ -19,8 +19,6 @@ export interface DumpedPolicyRule {
   readonly path: string;
   readonly name: string;
   readonly keys: readonly string[];
-  /** The keys with their values: `resource_group=user-chats`. */
-  readonly levels: readonly string[];
   /** The limit in words: `window: 10 per hour`. */
   readonly limit_about: string;
   /** The other settings besides the phase, a few words for each. */

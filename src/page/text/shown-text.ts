@@ -1,16 +1,17 @@
+import { UNPRINTABLE } from '../../printable.js';
+
 /* Displays names and values from outside. Their characters are always visible and have no effect on the page. */
 
 /** Maximum number of characters of such a string that are shown at once. */
 export const MAX_SHOWN_TEXT = 160;
 
-/** Characters that are invisible or change how other text is read: controls, direction marks, unassigned characters. */
-export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu;
+const ALL_UNPRINTABLE = new RegExp(UNPRINTABLE.source, 'gu');
 /** Two of these characters join emoji and letters of some scripts, and are legitimate. */
 const JOINERS = /^[\u200c\u200d]$/;
 
 /** Returns a string with all invisible characters written out, such as `\n` or `\u{202e}`. */
 export function visibleText(text: string): string {
-  return text.replaceAll(INVISIBLE, (char) => {
+  return text.replaceAll(ALL_UNPRINTABLE, (char) => {
     if (JOINERS.test(char)) return char;
     if (char === '\n') return '\\n';
     if (char === '\r') return '\\r';

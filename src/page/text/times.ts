@@ -5,6 +5,7 @@ import { LANGUAGE } from './numbers.js';
 const CLOCK = new Intl.DateTimeFormat(LANGUAGE, { timeStyle: 'medium' });
 const MINUTES = new Intl.DateTimeFormat(LANGUAGE, { timeStyle: 'short' });
 const DATE = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: 'medium', timeStyle: 'medium' });
+const RELATIVE = new Intl.RelativeTimeFormat(LANGUAGE);
 const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86_400;
@@ -49,19 +50,9 @@ function units(span: number, large: number, largeName: string, small: number, sm
 export function relativeText(seconds: number, nowSeconds: number): string {
   const span = Math.abs(seconds - nowSeconds);
   if (span < 2) return 'just now';
-  const text = roughSpan(span);
-  return seconds > nowSeconds ? `in ${text}` : `${text} ago`;
-}
-
-function roughSpan(span: number): string {
-  const [size, name] =
-    span < MINUTE
-      ? ([1, 'second'] as const)
-      : span < HOUR
-        ? ([MINUTE, 'minute'] as const)
-        : span < 2 * DAY
-          ? ([HOUR, 'hour'] as const)
-          : ([DAY, 'day'] as const);
-  const count = Math.floor(span / size);
-  return `${count} ${name}${count === 1 ? '' : 's'}`;
+  const sign = Math.sign(seconds - nowSeconds);
+  if (span < MINUTE) return RELATIVE.format(sign * Math.floor(span), 'second');
+  if (span < HOUR) return RELATIVE.format(sign * Math.floor(span / MINUTE), 'minute');
+  if (span < 2 * DAY) return RELATIVE.format(sign * Math.floor(span / HOUR), 'hour');
+  return RELATIVE.format(sign * Math.floor(span / DAY), 'day');
 }

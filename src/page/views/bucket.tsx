@@ -184,14 +184,14 @@ function Actions({ target, answer: { buckets } }: ActionsProps) {
           chosen={rule}
           options={[['', 'all listed limits'], ...rules.map((one) => [one, briefText(one, 60)] as const)]}
         />
-        <div class="action">
+        <div class="row">
           <Button disabled={isEmpty} onClick={() => start('Fill up the buckets', { action: 'reset' })}>
             Fill up…
           </Button>
           <span>Fills the buckets and clears their debt.</span>
         </div>
         <form
-          class="action"
+          class="row"
           onSubmit={(event) => {
             event.preventDefault();
             grant(tokens.current?.valueAsNumber ?? 0);
@@ -204,7 +204,7 @@ function Actions({ target, answer: { buckets } }: ActionsProps) {
           <input id="grant-tokens" ref={tokens} type="number" min="1" step="1" required defaultValue="10" />
           <span>Adds tokens up to the capacity.</span>
         </form>
-        <div class="action">
+        <div class="row">
           <Button
             disabled={!isHeld}
             onClick={() => start('Release all holds', { action: 'release', all: true }, ofEntries(target))}

@@ -94,7 +94,7 @@ export function ChangeDialog() {
         {title}
       </h2>
       <div id="change-body">{shown !== undefined && <Body {...shown} />}</div>
-      <p class="dialog-buttons">
+      <p class="row">
         <Button disabled={isBusy} onClick={() => dialog.current?.close()}>
           {isConfirmable || shown?.answer === undefined ? 'Cancel' : 'Close'}
         </Button>

@@ -10,7 +10,7 @@ import { labelOf, missingNote, now, overview, rates, ratesError } from '../state
 import { type DeniedSince, deniedSince } from '../text/denied-since.js';
 import { countOf, countText } from '../text/numbers.js';
 import { hasTraffic } from '../text/recent-rates.js';
-import { ruleKey } from '../text/rule-tree.js';
+import { ruleKey } from '../text/rule-key.js';
 import { visibleText } from '../text/shown-text.js';
 import { dateText, spanText } from '../text/times.js';
 
@@ -117,11 +117,11 @@ interface TileProps {
 function Tile({ name, children, ...state }: TileProps) {
   return (
     <div class="tile">
-      <h3>{name}</h3>
+      <h3 class="note">{name}</h3>
       <p class="tile-state">
         <Health {...state} />
       </p>
-      <p>{children}</p>
+      <p class="note">{children}</p>
     </div>
   );
 }

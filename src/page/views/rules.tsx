@@ -4,17 +4,12 @@ import { LongName, Name, Phase, Sentence, Sign, State, Switches } from '../parts
 import { policies, policiesError } from '../state.js';
 import type { DumpedDomain } from '../text/dumped-policy.js';
 import { countOf } from '../text/numbers.js';
-import { filteredRules, ruleTree } from '../text/rule-tree.js';
 import { NoDomain } from './overview.js';
-import { RuleTree } from './rule-tree.js';
-
-/** Maximum number of rules found by a filter, or of a domain, whose branches are opened. */
-const OPEN_MATCHES = 100;
-const OPEN_RULES = 50;
+import { Rule } from './rule.js';
 
 const filter = signal('');
 
-/** All rules, as the tree of the policy. */
+/** All rules, in the order of the policy. */
 export function Rules() {
   return (
     <>
@@ -34,18 +29,17 @@ function Domains() {
   const { domains } = policies.value;
   if (domains.length === 0) return <NoDomain />;
   const text = filter.value.trim().toLowerCase();
-  const isNamed = ({ domain }: DumpedDomain) => domain.toLowerCase().includes(text);
-  const sections = domains.flatMap((dumped) => {
+  const found = domains.flatMap((dumped) => {
+    const isNamed = dumped.domain.toLowerCase().includes(text);
     const all = dumped.policy?.rules ?? [];
-    const rules = isNamed(dumped) ? all : filteredRules(all, text);
-    return rules.length > 0 || isNamed(dumped) ? [{ dumped, rules }] : [];
+    const rules = all.filter(({ path, name }) => `${path}\n${name}`.toLowerCase().includes(text));
+    return isNamed || rules.length > 0 ? [{ dumped, rules: isNamed ? all : rules }] : [];
   });
-  const found = sections.reduce((sum, { rules }) => sum + rules.length, 0);
-  const counted = text !== '' && found === 0 ? countOf(sections.length, 'domain') : countOf(found, 'rule');
+  const count = found.reduce((sum, { rules }) => sum + rules.length, 0);
   return (
     <>
       <p class="note" role="status">
-        {counted}
+        {text !== '' && count === 0 ? countOf(found.length, 'domain') : countOf(count, 'rule')}
         {text !== '' && ' found'}
       </p>
       <p class="note">
@@ -54,22 +48,23 @@ function Domains() {
         would be denied, <Sign sign="●" />
         allowed. Open a row to see its charts.
       </p>
-      {sections.length === 0 && (
-        <p class="empty">No domain name, rule path or rule name contains this text.</p>
-      )}
+      {found.length === 0 && <p>No domain name, rule path or rule name contains this text.</p>}
       <Portions
-        key={text}
-        items={sections}
+        items={found}
         item={({ dumped, rules }) => (
           <li key={dumped.domain} class="card">
             <h3>
               <Name text={dumped.domain} />
             </h3>
             <DomainHead {...dumped} />
-            <RuleTree
-              domain={dumped.domain}
-              node={ruleTree(rules)}
-              isOpen={rules.length <= (text === '' ? OPEN_RULES : OPEN_MATCHES)}
+            <Portions
+              key={text}
+              items={rules}
+              item={(rule) => (
+                <li key={rule.path}>
+                  <Rule domain={dumped.domain} rule={rule} />
+                </li>
+              )}
             />
           </li>
         )}

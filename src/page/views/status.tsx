@@ -28,7 +28,10 @@ export function Head() {
           <rect width="16" height="16" rx="3" />
           <path d="M2 6h12M2 9h7M2 12h4" />
         </svg>
-        weir <span id="version">{overview.value?.version}</span>
+        weir{' '}
+        <span id="version" class="note">
+          {overview.value?.version}
+        </span>
       </h1>
       <p>
         <span class="spoken">Connection: </span>
@@ -36,16 +39,14 @@ export function Head() {
           <State {...CONNECTIONS[connection.value.kind]} />
         </span>
       </p>
-      <p id="who">{caller.value !== undefined && whoText(caller.value)}</p>
+      <p id="who" class="note">
+        {caller.value !== undefined && whoText(caller.value)}
+      </p>
       {/* The user can remove the token even if the server does not answer. */}
       {token.value !== undefined && (
         <>
-          <Button class="quiet" onClick={() => askToken('The new token replaces the current one.')}>
-            Change token
-          </Button>
-          <Button class="quiet" onClick={forgetToken}>
-            Forget token
-          </Button>
+          <Button onClick={() => askToken('The new token replaces the current one.')}>Change token</Button>
+          <Button onClick={forgetToken}>Forget token</Button>
         </>
       )}
       <Button id="reload" onClick={restart}>

@@ -66,7 +66,7 @@ export function TokenDialog() {
           keep the token until this tab is closed
         </label>
         <p class="note">The token is sent only to this server, in a header. It is never part of a URL.</p>
-        <p class="dialog-buttons">
+        <p class="row">
           <button type="button" onClick={close}>
             Cancel
           </button>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { queryWith, rangeOf, slotsOf } from '../../../src/page/text/chart-range.js';
-import { axisTop, groupAverages } from '../../../src/page/text/chart-shape.js';
+import { axisTop, groupAverages, peaksOf } from '../../../src/page/text/chart-shape.js';
 import { hasTraffic } from '../../../src/page/text/recent-rates.js';
 
 describe('charts', () => {
@@ -12,6 +12,32 @@ describe('charts', () => {
     [100, 100],
     [101, 150],
   ])('the axis of values up to %d ends at %d', (most, top) => expect(axisTop(most)).toBe(top));
+
+  test('with few points, each point is the highest value of its group', () => {
+    expect(peaksOf([1, 2, 3, 4], 5, 20, 2)).toEqual([
+      [10, 20],
+      [2, 4],
+    ]);
+    expect(peaksOf([1, 2, 3, 4], 5, 25, 2)).toEqual([
+      [10, 20, 25],
+      [1, 3, 4],
+    ]);
+    expect(peaksOf([1, 2], 5, 40, 1)).toEqual([
+      [35, 40],
+      [1, 2],
+    ]);
+    expect(peaksOf([], 5, 40, 2)).toEqual([[], []]);
+  });
+
+  test('a burst keeps its height and group when more steps follow', () => {
+    const burstAt = 100;
+    for (let last = burstAt; last < burstAt + 700; last++) {
+      const steps = Array.from({ length: 720 }, (_, at) => (last - 719 + at === burstAt ? 200 : 0));
+      const [times, values] = peaksOf(steps, 5, (last + 1) * 5, 4);
+      expect(values.filter((value) => value > 0)).toEqual([200]);
+      expect(times[values.indexOf(200)]).toBe(Math.min((last + 1) * 5, 104 * 5));
+    }
+  });
 
   test('steps are averaged in groups', () => {
     expect(groupAverages([1, 2, 3, 4, 5], 2)).toEqual([4.5, 2.5, 1]);

@@ -10,6 +10,7 @@ import {
   shortCount,
 } from '../../../src/page/text/numbers.js';
 import { ENFORCED, futureSwitches, nextSwitchAt, switchWords } from '../../../src/page/text/phases.js';
+import { ruleKey } from '../../../src/page/text/rule-key.js';
 import { briefText, cutText, visibleText } from '../../../src/page/text/shown-text.js';
 import { relativeText, spanText, utcText } from '../../../src/page/text/times.js';
 
@@ -127,4 +128,8 @@ describe('phases in words', () => {
 
 test('enforcement is shown with the words of weir bucket', () => {
   expect(ENFORCED).toEqual(ENFORCED_WORDS);
+});
+
+test('all rules have different keys', () => {
+  expect(ruleKey('a b', 'c')).not.toBe(ruleKey('a', 'b c'));
 });

@@ -70,7 +70,6 @@ descriptors:
       words('passes if over', softMark),
     ]);
     expect(rules[0]).toMatchObject({
-      levels: ['tenant'],
       limit_about: expect.stringContaining('; max_tokens from the plan value burst'),
     });
   });

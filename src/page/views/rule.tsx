@@ -2,12 +2,11 @@ import { useEffect, useState } from 'preact/hooks';
 import type { HistoryAnswer, RuleSums } from '../../admin/page/messages.js';
 import { type AnswerOrFailure, poll } from '../ask/client.js';
 import { Charts } from '../parts/charts.js';
-import { Portions } from '../parts/controls.js';
 import { Fact, LongName, Name, Phase, Sign, Spoken, Switches } from '../parts/texts.js';
 import { missingNote, overview, rates, sumsByRule } from '../state.js';
 import type { DumpedPolicyRule } from '../text/dumped-policy.js';
-import { countOf, shortCount } from '../text/numbers.js';
-import { type RuleNode, ruleKey } from '../text/rule-tree.js';
+import { shortCount } from '../text/numbers.js';
+import { ruleKey } from '../text/rule-key.js';
 import { briefText, visibleText } from '../text/shown-text.js';
 import { utcText } from '../text/times.js';
 
@@ -16,58 +15,19 @@ const ROW_TEXT = 80;
 /** Options that only the facts of a rule show, because they do not change which requests are denied. */
 const MINOR_OPTION = /^(?:on store failure|headers|request headers|denied|metadata) /;
 
-interface TreeProps {
-  readonly domain: string;
-  readonly node: RuleNode;
-  /** Whether branches are open at first. */
-  readonly isOpen: boolean;
-}
-
-/** The rules below a node of a policy. */
-export function RuleTree({ domain, node, isOpen }: TreeProps) {
-  return (
-    <Portions
-      kind="tree"
-      items={[...node.children.values()]}
-      item={(child) => (
-        <li key={child.label}>
-          {child.rules.map((rule) => (
-            <Rule key={rule.path} domain={domain} rule={rule} label={child.label} />
-          ))}
-          {child.children.size > 0 && <Branch domain={domain} node={child} isOpen={isOpen} />}
-        </li>
-      )}
-    />
-  );
-}
-
-function Branch({ domain, node, isOpen }: TreeProps) {
-  const [open, setOpen] = useState(isOpen);
-  return (
-    <details class="branch" open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>
-        {node.rules.length > 0 && 'below '}
-        <Name text={node.label} most={ROW_TEXT} />{' '}
-        <span class="note">{countOf(node.count - node.rules.length, 'rule')}</span>
-      </summary>
-      {open && <RuleTree domain={domain} node={node} isOpen={isOpen} />}
-    </details>
-  );
-}
-
 interface RuleProps {
   readonly domain: string;
-  readonly label: string;
   readonly rule: DumpedPolicyRule;
 }
 
-function Rule({ domain, label, rule }: RuleProps) {
+/** A row for a rule, which opens to show its settings and charts. */
+export function Rule({ domain, rule }: RuleProps) {
   const [open, setOpen] = useState(false);
   return (
     <details class="rule" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>
         <span>
-          <Name text={label} most={ROW_TEXT} />{' '}
+          <Name text={rule.path} most={ROW_TEXT} />{' '}
           {rule.name !== '' && <Name text={rule.name} most={ROW_TEXT} />}
         </span>
         <span class="note">{briefText(rule.limit_about)}</span>

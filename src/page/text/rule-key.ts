@@ -1,0 +1,4 @@
+/** Returns a unique map key for a rule of a domain. */
+export function ruleKey(domain: string, path: string): string {
+  return `${domain.length} ${domain} ${path}`;
+}
