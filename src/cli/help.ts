@@ -184,19 +184,19 @@ Decides the requests of a log again with a policy, and reports for each rule and
 <log> is a file with JSON lines, which may be compressed with gzip, or - for standard input: weir's decision log, or any
 log with a map. Several logs are merged by time. docs/operate/replay.md describes maps and the report.
 
-  --policy <path>        policy file or directory
-  --against <path>       policy to compare with (default: compare with what the log says)
-  --map <file>           file that says what the members of the lines are; without it, the log is a decision log
-  --by <key>             report each value of this key, such as tenant
+  --policy <path>  policy file or directory
+  --against <path> policy to compare with (default: compare with what the log says)
+  --map <file>     file that says what the members of the lines are; without it, the log is a decision log
+  --by <key>       report each value of this key of the descriptors, such as tenant
   --max-newly-denied <n|n%>
-                         exit with 3 if more requests, or a larger share of them, would be newly denied
-  --json <file>          also write the report as JSON
+                   exit with 3 if more requests, or a larger share of them, would be newly denied
+  --json <file>    also write the report as JSON, with all callers
 ${LOAD_OPTIONS_HELP}
 A limit in the phase monitoring denies nothing, also in a replay. The report begins with the requests that exceed it.
 
 Exit code: 0 if --max-newly-denied is kept, or not set, 3 if it is exceeded, 4 if the log does not support a verdict,
-for example because more than 0.1% of its lines cannot be read, 1 if a policy, the map or a log cannot be read or the
-logs have no requests, 2 for invalid arguments.
+for example because more than 0.1% of its lines cannot be read, 1 if a policy, the map or a log cannot be read, the logs
+have no requests, or Ctrl-C stopped the replay, 2 for invalid arguments. After Ctrl-C, weir reports what it has read.
 `;
 
 export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=value …]

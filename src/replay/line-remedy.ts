@@ -12,6 +12,8 @@ const PAGE = 'docs/operate/replay.md';
 export function remedyOf(fault: LineFault, text: string, map: LogMap | undefined): string | undefined {
   const line = parseLine(text);
   if (line === undefined) return fault === 'not_json' ? jsonRemedy(text) : undefined;
+  if (map !== undefined && Array.isArray(line['descriptors']) && line['decision'] !== undefined)
+    return "this is weir's decision log, which needs no map; remove --map";
   switch (fault) {
     case 'no_descriptors':
       return `for a log that is not weir's decision log, pass a map with --map; ${PAGE} describes maps`;
@@ -44,11 +46,15 @@ function jsonRemedy(text: string): string | undefined {
 function timeRemedy(line: JsonLine, { time }: LogMap): string {
   const value = valueAt(line, time);
   if (value === undefined) return memberRemedy(line, 'time', time.text);
-  const shown = JSON.stringify(value).slice(0, MAX_SHOWN);
-  return `"${time.text}" is ${shown}; a time is RFC 3339 with a time zone, or seconds, ms or µs since 1970`;
+  return `"${time.text}" is ${shown(value)}; a time is RFC 3339 with a time zone, or seconds, ms or µs since 1970`;
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value).slice(0, MAX_SHOWN);
 }
 
 function memberRemedy(line: JsonLine, key: string, name: string): string {
+  if (name in line) return `"${name}" is ${shown(line[name])} in this line`;
   const names = Object.keys(line).slice(0, MAX_MEMBERS).join(', ');
   return `"${key}" in the map is "${name}", but the line has: ${names}`;
 }

@@ -25,6 +25,11 @@ export class LogError extends Error {
   override readonly name = 'LogError';
 }
 
+/** Returns the name of a log in messages. */
+export function logName(path: string): string {
+  return path === STANDARD_INPUT ? 'standard input' : path;
+}
+
 /**
  * Reads the lines of a file, a compressed file (gzip), or standard input. The last line need not end with a line feed.
  * Uses the memory of a few chunks, however long the log and its lines are. Throws a {@link LogError}.
@@ -107,7 +112,7 @@ async function* inflated(bytes: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> 
 }
 
 function sentenceOf(path: string, error: NodeJS.ErrnoException): string {
-  const name = path === STANDARD_INPUT ? 'standard input' : path;
+  const name = logName(path);
   if (error.code?.startsWith('Z_') === true)
     return `"${name}" is a damaged gzip file (${error.message}); fetch it again`;
   return messageOf(error, name);

@@ -5,7 +5,7 @@ import { MemoryStore } from '../storage/memory/memory-store.js';
 import { Decider, LogClock } from './decide.js';
 import { type NeededLimits, UnlimitedStore } from './limits-needed.js';
 import { remedyOf } from './line-remedy.js';
-import { readLines } from './log-lines.js';
+import { logName, readLines } from './log-lines.js';
 import {
   decisionReader,
   type LineFault,
@@ -139,6 +139,8 @@ export class Replay {
       const log = this.#order.furthestBehind() as OpenLog | undefined;
       // A pipe may have no lines for a long time.
       if (log !== undefined) await Promise.race([this.#readBatch(log), stopped]);
+      // The requests that wait to be sorted belong to the report of a replay that was stopped.
+      if (signal.aborted) for (const open of logs) this.#order.end(open);
       for (let call = this.#order.next(); call !== undefined; call = this.#order.next())
         await this.#replay(call);
       if (log === undefined || signal.aborted) break;
@@ -183,7 +185,7 @@ export class Replay {
       this.#lines++;
       const read = line === undefined ? 'too_long' : this.#read(line);
       if (typeof read !== 'string') this.#order.add(log, read);
-      else this.#addFault(read, `${log.path}:${first + at}`, line);
+      else this.#addFault(read, `${logName(log.path)}:${first + at}`, line);
     }
   }
 

@@ -1,4 +1,5 @@
 import { printable, printableLine } from '../printable.js';
+import { logName } from './log-lines.js';
 import { countText, percentText, quantityText, type Report } from './report.js';
 
 /** Formats a table: heading and cells, of which only the first column is aligned to the left. */
@@ -126,7 +127,7 @@ function callersTable({ callers }: Report, table: TableLines): readonly string[]
 function ending({ logs, lines, total, from, to, unreadable, noRequests, notes }: Report): readonly string[] {
   const times = from === null ? '' : ` from ${from} to ${to}`;
   const requests = quantityText(total.requests, 'request');
-  const read = `Read ${quantityText(lines, 'line')} of ${logs.join(', ')}: ${requests}${times}.`;
+  const read = `Read ${quantityText(lines, 'line')} of ${logs.map(logName).join(', ')}: ${requests}${times}.`;
   const left = (what: string, all: Report['unreadable']): readonly string[] =>
     all.map(
       ({ reason, lines: count, first, remedy }) =>

@@ -1,4 +1,7 @@
-import { describeLimit } from '../policy/describe.js';
+import type { Rate } from '../limiter/rate.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
+import { describeLimit, describeMicros } from '../policy/describe.js';
+import type { Rule } from '../policy/rule.js';
 import { quantity } from '../quantity.js';
 import type { NoLimit } from './limits-needed.js';
 import { type LineFault, NO_REQUEST, UNREADABLE } from './log-request.js';
@@ -27,6 +30,9 @@ export type Report = ReturnType<typeof reportOf>;
 
 /** Part of the lines that may be unreadable for a gate to have a result. */
 const MAX_UNREADABLE = 0.001;
+
+/** Maximum number of rules that a note names. */
+const MAX_PATHS = 5;
 
 /** Creates the report of a replay. */
 export function reportOf(input: ReportInput) {
@@ -91,7 +97,9 @@ function limitsOf({ result, policy }: ReportInput, rows: readonly RuleRow[]) {
       const hasRequests = rows.some((row) => row.domain === domain && row.label === path);
       if (!hasRequests || (needed === undefined && plan === undefined)) return [];
       const why =
-        needed === undefined ? 'the numbers come from the rows of the table of plans' : whyText(needed.why);
+        needed === undefined
+          ? 'the numbers come from the rows of the table of plans'
+          : whyText(needed.why, rule);
       const [nobody = null, tenth = null, percent = null] = needed?.limits ?? [];
       const limits = { deniesNobody: nobody, deniesTenthPercent: tenth, deniesOnePercent: percent };
       // `why`: why a limit is null.
@@ -100,16 +108,25 @@ function limitsOf({ result, policy }: ReportInput, rows: readonly RuleRow[]) {
   );
 }
 
-function whyText(why: NoLimit | undefined): string | null {
+function whyText(why: NoLimit | undefined, { rate }: Rule): string | null {
   if (why === undefined) return null;
-  if (why.kind === 'short_log') return 'the log is shorter than one window of this limit';
+  if (why.kind === 'short_log')
+    return 'the log is shorter than one window of this limit; replay a log that contains a whole window';
   if (why.kind === 'debt') return 'with allow_debt, a window takes its excess from the next window';
   const callers = quantity(why.callers, 'caller');
   const sends = why.callers === 1 ? 'sends' : 'send';
   return (
     `${callers} ${sends} more than the limit refills during the whole log, by up to ${percentText(why.excess)}; ` +
-    'a larger max_tokens only delays their denials, so raise the refill'
+    `a larger max_tokens only delays their denials, so raise the refill${refillText(rate, why.excess)}`
   );
+}
+
+/** Returns the refill with which nobody would send more than it. */
+function refillText(rate: Rate | undefined, excess: number): string {
+  if (rate?.kind !== 'token_bucket') return '';
+  // Sums of microseconds are not exact.
+  const tokens = Math.ceil(rate.tokensPerFill * (1 + excess) * (1 - 1e-9));
+  return ` to ${countText(tokens)} every ${describeMicros(rate.fillIntervalMicros)}`;
 }
 
 function linesOf({ faults }: ReplayResult, reasons: Partial<Record<LineFault, string>>) {
@@ -144,6 +161,7 @@ function doubtOf(result: ReplayResult): string | undefined {
   const bad = unreadableLines(result);
   if (bad > lines * MAX_UNREADABLE) return `${countText(bad)} of ${countText(lines)} lines cannot be read`;
   if (requests === 0) return 'the logs have no requests';
+  if (tally.unmatched.requests === requests) return 'no request matches a rule of the policy';
   if (late > requests * MAX_UNREADABLE)
     return `${quantityText(late, 'request')} came too late to be sorted by time`;
   if (facts.sample < 1) return 'the log is only a sample of the requests';
@@ -223,6 +241,8 @@ function notesOf(input: ReportInput): readonly string[] {
     tally.otherCallers.requests,
     (text) => `${text} of callers after the first ${countText(MAX_CALLERS)} are added up in (other).`,
   );
+  if (map !== undefined && tally.all.requests > 0 && tally.unmatched.requests === tally.all.requests)
+    notes.push(noRuleNote(map, input.policy, policyName));
   if (by !== undefined && tally.all.requests > 0 && tally.withoutCaller.requests === tally.all.requests)
     notes.push(
       `No request has an entry "${by}"; specify a key of the descriptors, or one that "derive" sets.`,
@@ -232,10 +252,22 @@ function notesOf(input: ReportInput): readonly string[] {
     (text) => `${text} were dropped because there were too many. Their callers began with full ones again.`,
     'bucket',
   );
+  if (tally.all.requests === 0) return notes;
   notes.push(
     'Callers do not react in a replay: denied requests are not repeated, and retries in the log are still sent.',
   );
   return notes;
+}
+
+/** Compares the descriptors of a map with a policy that has no rule for them. */
+function noRuleNote({ start, domain, file }: LogMap, { domains }: PolicySet, policyName: string): string {
+  const sent = start.descriptors.map((entries) => entries.map(({ key }) => key).join(', '));
+  const paths = (domains.get(domain)?.rules ?? []).map(({ path }) => path);
+  const more = paths.length > MAX_PATHS ? ', …' : '';
+  return (
+    `No request matches a rule of ${policyName}. Compare the keys of the descriptors in ${file} (` +
+    `${sent.join('; ')}) with the rules of the policy: ${paths.slice(0, MAX_PATHS).join('; ')}${more}.`
+  );
 }
 
 function sourceNotes(

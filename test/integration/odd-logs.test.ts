@@ -53,6 +53,11 @@ describe.each<[log: string, text: string, remedy: string]>([
   ],
   ['in UTF-16', Buffer.from(`\ufeff${GOOD}\n`, 'utf16le').toString('latin1'), 'weir reads UTF-8 and gzip'],
   [
+    'without the value of an entry',
+    `${JSON.stringify({ ...LINE, tenant: null })}\n`,
+    '"tenant" is null in this line',
+  ],
+  [
     'without the time',
     `${JSON.stringify({ ...LINE, time: undefined, ts: 1 })}\n`,
     'but the line has: method, flags, tenant, ts',
@@ -100,6 +105,46 @@ test('a report about a log with unreadable lines begins with a warning; a cut li
 test('a key that no request has is named', async () => {
   const { stdout } = await replay(`${GOOD}\n`, '--by', 'tenent');
   expect(stdout).toContain('No request has an entry "tenent"');
+});
+
+test('a policy without a rule for any request gives no verdict', async () => {
+  folder.write('key.yaml', MAP.replace('key: tenant', 'key: customer'));
+  const { code, stdout } = await replay(`${GOOD}\n`, '--map', 'key.yaml', '--max-newly-denied', '0');
+  expect(code).toBe(4);
+  expect(stdout).toContain('--max-newly-denied 0: undecided: no request matches a rule of the policy.\n');
+  expect(stdout).toContain(
+    '- No request matches a rule of policy.yaml. Compare the keys of the descriptors in key.yaml (customer) with the ' +
+      'rules of the policy: tenant.\n',
+  );
+});
+
+test('a decision log needs no map', async () => {
+  const entries = [{ key: 'tenant', value: 'acme' }];
+  const { code, stdout } = await replay(
+    `${JSON.stringify({ decision: 1, time: LINE.time, domain: 'shop', descriptors: [{ entries }] })}\n`,
+  );
+  expect(code).toBe(1);
+  expect(stdout).toContain("this is weir's decision log, which needs no map; remove --map");
+});
+
+test('a log that is shorter than the window of a limit is too short for a number', async () => {
+  folder.write(
+    'hour.yaml',
+    'domain: shop\ndescriptors: [{ key: tenant, rate_limit: { unit: hour, requests_per_unit: 1 } }]\n',
+  );
+  const { stdout } = await replay(`${GOOD}\n`, '--policy', 'hour.yaml');
+  expect(stdout).toContain(
+    'tenant: the log is shorter than one window of this limit; replay a log that contains',
+  );
+});
+
+test('a caller that exceeds the refill all the time needs a larger refill', async () => {
+  const start = Date.parse(LINE.time);
+  const steady = Array.from({ length: 100 }, (_, at) =>
+    JSON.stringify({ ...LINE, time: new Date(start + at * 1000).toISOString() }),
+  );
+  const { stdout } = await replay(`${steady.join('\n')}\n`);
+  expect(stdout).toContain('raise the refill to 10 every 10s.\n');
 });
 
 test('a member that no request has is named', async () => {

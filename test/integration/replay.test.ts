@@ -254,6 +254,10 @@ Read 7 lines of access.log: 7 requests from 2026-11-20T09:00:00.100Z to 2026-11-
     expect(await started.exited).toMatchObject({ code: 4 });
     expect(started.stdout()).toMatch(/^PARTIAL: the replay was stopped before the end of the logs\.\n/);
     expect(started.stdout()).toContain('undecided: only a part of the logs was read.\n');
+    // Lines that were read are not lost while they wait to be sorted.
+    const [, read, requests] =
+      /Read ([\d,]+) lines of standard input: ([\d,]+) requests/.exec(started.stdout()) ?? [];
+    expect(read).toBe(requests);
     await writer.close();
   });
 
