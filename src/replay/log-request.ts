@@ -12,6 +12,7 @@ import {
   textAt,
   valueAt,
 } from './replay-map.js';
+import { MAX_SORTED_MICROS } from './start-order.js';
 import { readDuration, TimeReader } from './times.js';
 
 /** The end of holds that a line of the decision log reports. */
@@ -34,6 +35,8 @@ export interface LoggedEnd {
 /** A call of weir that a line of the log contains. */
 export interface LoggedCall {
   readonly timeMicros: number;
+  /** For an access log: the end of the request, when the line was written. */
+  readonly writtenMicros?: number;
   /** Without the descriptors that end holds. */
   readonly request: RateLimitRequest;
   /** Whether the log says that the limiter denied it. */
@@ -131,8 +134,15 @@ export function mappedReader(map: LogMap, wantsEnds: boolean, facts: LogFacts): 
     const end = wantsEnds ? endOf(line, map, facts) : undefined;
     if (end === 'bad_number') return end;
     const request = { domain: map.domain, descriptors, hitsAddend: 0 };
-    return { timeMicros, request, denied, deniedBy: NONE, end, holdIds: NONE, holdEnds: NONE };
+    const writtenMicros = timeMicros + lengthOf(line, map);
+    return { timeMicros, writtenMicros, request, denied, deniedBy: NONE, end, holdIds: NONE, holdEnds: NONE };
   };
+}
+
+/** Returns the time from the start of a request to its line, as far as requests are sorted by it. */
+function lengthOf(line: JsonLine, { duration, durationUnitMicros }: LogMap): number {
+  if (duration === undefined) return 0;
+  return Math.min(readDuration(valueAt(line, duration), durationUnitMicros) ?? 0, MAX_SORTED_MICROS);
 }
 
 /** Returns whether the limiter denied the request of a line; undefined if the request did not reach the limiter. */

@@ -15,7 +15,7 @@ import {
   mappedReader,
 } from './log-request.js';
 import type { LogMap } from './replay-map.js';
-import { StartOrder, type Timed, TimeQueue } from './start-order.js';
+import { MAX_SORTED_MICROS, StartOrder, type Timed, TimeQueue } from './start-order.js';
 import { Tally } from './tally.js';
 
 /** Options of {@link Replay}. */
@@ -66,8 +66,8 @@ export interface ReplayResult {
   readonly isPartial: boolean;
 }
 
-/** Time within which requests are sorted by their start, in microseconds. */
-export const WINDOW_MICROS = 60_000_000;
+/** Lines that were written this much before the previous ones belong to another log, in microseconds. */
+export const JUMP_MICROS = 60_000_000;
 /** Defaults of MEMORY_MAX_BUCKETS and MEMORY_MAX_BYTES. */
 const MAX_BUCKETS = 2_000_000;
 const MAX_BYTES = 512 * 1024 * 1024;
@@ -92,7 +92,7 @@ export class Replay {
   readonly #clock = new LogClock();
   readonly #facts = new LogFacts();
   readonly #tally: Tally;
-  readonly #order = new StartOrder<LoggedCall>(WINDOW_MICROS);
+  readonly #order = new StartOrder<LoggedCall>(MAX_SORTED_MICROS, JUMP_MICROS);
   readonly #ends = new TimeQueue<PendingEnd>();
   readonly #read: LineReader;
   readonly #before: Decider | undefined;

@@ -5,7 +5,7 @@ import type { Rule } from '../policy/rule.js';
 import { quantity } from '../quantity.js';
 import type { NoLimit } from './limits-needed.js';
 import { type LineFault, NO_REQUEST, UNREADABLE } from './log-request.js';
-import { type ReplayOptions, type ReplayResult, WINDOW_MICROS } from './replay.js';
+import { JUMP_MICROS, type ReplayOptions, type ReplayResult } from './replay.js';
 import type { LogMap } from './replay-map.js';
 import { MAX_CALLERS, type Row, type RuleRow } from './tally.js';
 
@@ -185,7 +185,7 @@ function notesOf(input: ReportInput): readonly string[] {
   for (const member of new Set(isRead ? named : []))
     if (!facts.members.has(member))
       notes.push(`No request has a value of "${member}", which the map names; check its name.`);
-  const seconds = WINDOW_MICROS / 1e6;
+  const seconds = JUMP_MICROS / 1e6;
   add(
     late,
     (text) =>

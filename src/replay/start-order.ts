@@ -1,6 +1,8 @@
 /** Something that happens at a time of the log. */
 export interface Timed {
   readonly timeMicros: number;
+  /** When the line about it was written; by default at its time. */
+  readonly writtenMicros?: number;
 }
 
 interface Queued<Item> {
@@ -91,6 +93,9 @@ export class TimeQueue<Item extends Timed> {
   }
 }
 
+/** Maximum duration of a request that is sorted by its start, although its line is written at its end. */
+export const MAX_SORTED_MICROS = 600_000_000;
+
 /** Maximum number of requests that wait to be sorted. With more, the window is shorter. */
 const MAX_WAITING = 200_000;
 
@@ -101,21 +106,24 @@ const MAX_WAITING = 200_000;
 export class StartOrder<Call extends Timed> {
   readonly #waiting = new TimeQueue<Call>();
   readonly #windowMicros: number;
-  /** Latest time that was read, by log. */
-  readonly #latest = new Map<unknown, number>();
+  readonly #jumpMicros: number;
+  /** Latest start, and latest time at which a line was written, by log. */
+  readonly #latest = new Map<unknown, { start: number; written: number }>();
   #passedMicros = Number.NEGATIVE_INFINITY;
   /** Time until which no later line can precede a request within the window; undefined if a line was added. */
   #untilMicros: number | undefined;
   /** Number of requests that came too late to be sorted. */
   late = 0;
 
-  constructor(windowMicros: number) {
+  /** `jumpMicros`: the difference from which on a line that was written before the previous ones counts as late. */
+  constructor(windowMicros: number, jumpMicros = windowMicros) {
     this.#windowMicros = windowMicros;
+    this.#jumpMicros = jumpMicros;
   }
 
   /** Announces a log before its first line is read: requests of other logs wait for those of this log. */
   open(log: unknown): void {
-    this.#latest.set(log, Number.NEGATIVE_INFINITY);
+    this.#latest.set(log, { start: Number.NEGATIVE_INFINITY, written: Number.NEGATIVE_INFINITY });
     this.#untilMicros = undefined;
   }
 
@@ -126,20 +134,26 @@ export class StartOrder<Call extends Timed> {
   }
 
   add(log: unknown, call: Call): void {
-    const latest = this.#latest.get(log) ?? Number.NEGATIVE_INFINITY;
-    if (call.timeMicros > latest) this.#latest.set(log, call.timeMicros);
+    const latest = this.#latest.get(log);
+    const { timeMicros, writtenMicros = timeMicros } = call;
     this.#untilMicros = undefined;
-    if (call.timeMicros < Math.max(this.#passedMicros, latest - this.#windowMicros)) this.late++;
     this.#waiting.add(call);
+    if (latest === undefined) return;
+    // A log is in the order of one of both times. If both go back, another log begins.
+    const isJump =
+      writtenMicros < latest.written - this.#jumpMicros && timeMicros < latest.start - this.#jumpMicros;
+    if (timeMicros < this.#passedMicros || isJump) this.late++;
+    latest.start = Math.max(latest.start, timeMicros);
+    latest.written = Math.max(latest.written, writtenMicros);
   }
 
   /** Returns the open log that is furthest behind; undefined if all logs have ended. */
   furthestBehind(): unknown {
     let behind: unknown;
     let micros = Number.POSITIVE_INFINITY;
-    for (const [log, latest] of this.#latest) {
-      if (latest >= micros) continue;
-      micros = latest;
+    for (const [log, { start }] of this.#latest) {
+      if (start >= micros) continue;
+      micros = start;
       behind = log;
     }
     return behind;
@@ -147,7 +161,8 @@ export class StartOrder<Call extends Timed> {
 
   /** Returns the next request that no later line can precede within the window; undefined if there is none yet. */
   next(): Call | undefined {
-    this.#untilMicros ??= Math.min(...this.#latest.values()) - this.#windowMicros;
+    this.#untilMicros ??=
+      Math.min(...[...this.#latest.values()].map(({ start }) => start)) - this.#windowMicros;
     if (this.#waiting.firstMicros > this.#untilMicros && this.#waiting.size <= MAX_WAITING) return undefined;
     const call = this.#waiting.take();
     if (call !== undefined && call.timeMicros > this.#passedMicros) this.#passedMicros = call.timeMicros;

@@ -70,3 +70,16 @@ test('merges logs by time', () => {
   order.end('a');
   expect([order.furthestBehind(), ready(order)]).toEqual([undefined, [1]]);
 });
+
+test('a request whose line is written at its end is sorted by its start, and is not late', () => {
+  const order = new StartOrder<Timed>(100, 10);
+  const log = {};
+  order.open(log);
+  for (const timeMicros of [1, 50, 90]) order.add(log, { timeMicros, writtenMicros: timeMicros });
+  order.add(log, { timeMicros: 2, writtenMicros: 91 });
+  expect(order.late).toBe(0);
+  order.add(log, { timeMicros: 3, writtenMicros: 4 });
+  expect(order.late).toBe(1);
+  order.end(log);
+  expect(Array.from({ length: 5 }, () => order.next()?.timeMicros)).toEqual([1, 2, 3, 50, 90]);
+});
