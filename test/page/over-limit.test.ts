@@ -101,7 +101,7 @@ describePage('limits that do not simply deny', () => {
     expect(acme).toContain('The limit is soft: requests over it pass.');
     expect(acme).toMatch(/tenant\[plan\] plan 30 30 .*●with its chain/);
     expect(acme).toContain('Requests over the limit take from "credits" instead.');
-    expect(acme).toMatch(/Plan: gold \(line 2 of customers\.csv, read \d+s ago\)\./);
+    expect(acme).toMatch(/Plan: gold \(line 2 of customers\.csv, read \d+ seconds? ago\)\./);
     await sound(page);
     const mallory = await shown({ tenant: 'mallory' });
     expect(mallory.match(/The customer is blocked, so the limit allows no requests\./g)).toHaveLength(3);

@@ -68,9 +68,9 @@ describePage.each(STORES)('%s', (store) => {
     const page = await open();
     // A step of the history lasts five seconds.
     await page.locator('#worst table').waitFor({ timeout: 20_000 });
-    await expect(page.locator('#worst').innerText()).resolves.toMatch(/shop customer\s+3\s+3\s+0\s/);
+    await expect(page.locator('#worst').innerText()).resolves.toMatch(/customer\s+shop\s+3\s+3\s+0\s/);
     // The denials began before the page was opened, and less than a minute ago.
-    await page.locator('#worst td[data-heading="Denying since"] time').first().waitFor();
+    await page.locator('#worst td[data-heading="Denials began"] time').first().waitFor();
     await page.getByText('Show as table').first().click();
     await page.locator('#traffic table tbody tr').first().waitFor();
     await expect(page.locator('#traffic .plot').first().getAttribute('role')).resolves.toBe('img');

@@ -116,17 +116,11 @@ export function Sentence({ text }: { readonly text: string }) {
   );
 }
 
-interface TrafficProps {
-  readonly label: TrafficLabel;
-  /** The domain, if it is shown. */
-  readonly domain?: string;
-}
-
 /** The path of a rule, or a description of other requests in the history. */
-export function Traffic({ label: { path, special }, domain }: TrafficProps) {
+export function Traffic({ path, special }: TrafficLabel) {
   return (
     <>
-      {domain !== undefined && <Name text={domain} />} {path !== undefined && <Name text={path} />}{' '}
+      {path !== undefined && <Name text={path} />}{' '}
       {special !== undefined && <em>{path === undefined ? special : `(${special})`}</em>}
     </>
   );

@@ -47,7 +47,7 @@ export function Limits({ answer: { buckets, more, meets, notes, entries }, relea
       {meets === 'nothing' && notes.length === 0 && (
         <p>
           No limit matches these entries or any descriptor that contains these entries. To find the reason,
-          run weir explain.
+          run <code>weir explain</code>.
         </p>
       )}
       {notes.map((note) => (
@@ -139,7 +139,7 @@ function Details({ bucket, entries, release }: DetailsProps) {
           {slot !== null && `, slot ${countText(slot)}`}
         </p>
       )}
-      {note !== undefined && <p class="problem-line">{visibleText(note)}</p>}
+      {note !== undefined && <p class="remark">{visibleText(note)}</p>}
       {holds !== undefined && holds.list.length > 0 && <Holds {...holds} release={release} />}
     </>
   );

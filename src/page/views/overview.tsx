@@ -170,13 +170,14 @@ function WorstRules() {
               caption="Rules with the most denials in the last hour"
               rows={shown}
               columns={[
-                { heading: 'Rule', cell: (row) => <Traffic label={labelOf(row)} domain={row.domain} /> },
+                { heading: 'Rule', cell: (row) => <Traffic {...labelOf(row)} /> },
+                { heading: 'Domain', cell: ({ domain }) => <Name text={domain} /> },
                 { heading: 'Denied, last minute', figures: (row) => countText(row.minute.denied) },
                 { heading: 'Denied, last hour', figures: (row) => countText(row.hour.denied) },
                 { heading: 'Would be denied, last hour', figures: (row) => countText(row.hour.would) },
                 { heading: 'Allowed, last hour', figures: (row) => countText(row.hour.ok) },
                 {
-                  heading: 'Denying since',
+                  heading: 'Denials began',
                   cell: ({ domain, rule }) => <Since since={since.get(ruleKey(domain, rule))} />,
                 },
               ]}

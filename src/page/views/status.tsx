@@ -39,19 +39,21 @@ export function Head() {
           <State {...CONNECTIONS[connection.value.kind]} />
         </span>
       </p>
-      <p id="who" class="note">
-        {caller.value !== undefined && whoText(caller.value)}
-      </p>
-      {/* The user can remove the token even if the server does not answer. */}
-      {token.value !== undefined && (
-        <>
-          <Button onClick={() => askToken('The new token replaces the current one.')}>Change token</Button>
-          <Button onClick={forgetToken}>Forget token</Button>
-        </>
-      )}
       <Button id="reload" onClick={restart}>
         Reload
       </Button>
+      <div class="user">
+        <p id="who" class="note">
+          {caller.value !== undefined && whoText(caller.value)}
+        </p>
+        {/* The user can remove the token even if the server does not answer. */}
+        {token.value !== undefined && (
+          <>
+            <Button onClick={() => askToken('The new token replaces the current one.')}>Change token</Button>
+            <Button onClick={forgetToken}>Forget token</Button>
+          </>
+        )}
+      </div>
     </header>
   );
 }

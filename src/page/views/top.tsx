@@ -135,7 +135,7 @@ function RuleCell(row: TopBucket) {
     );
   return (
     <>
-      <Traffic label={labelOf(row)} />
+      <Traffic {...labelOf(row)} />
       {row.plan !== undefined && ` plan ${briefText(row.plan)}`}
     </>
   );

@@ -1,6 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
-import { secondsText } from '../../runtime/span-text.js';
+import { spanInWords } from '../../runtime/span-text.js';
 import {
   BLOCKED,
   findRow,
@@ -49,7 +49,7 @@ export function planOfCustomer(
   };
 }
 
-/** Formats the row: `gold (line 4711 of customers.csv, read 14s ago)`. */
+/** Formats the row: `gold (line 4711 of customers.csv, read 14 seconds ago)`. */
 export function describeCustomerPlan(explained: CustomerPlan, wallMicros: number): string {
   const { line, file, plan, flags, readAtMillis, isUnread } = explained;
   const age = Math.max(0, Math.round((wallMicros / 1000 - readAtMillis) / 1000));
@@ -58,5 +58,5 @@ export function describeCustomerPlan(explained: CustomerPlan, wallMicros: number
     const why = isUnread ? `the rows of ${file} were not read` : 'the customer has no row';
     return `${plan === undefined ? 'the defaults of the policy' : name} (${why})`;
   }
-  return file === '' ? name : `${name} (line ${line} of ${file}, read ${secondsText(age)} ago)`;
+  return file === '' ? name : `${name} (line ${line} of ${file}, read ${spanInWords(age)} ago)`;
 }
