@@ -9,7 +9,7 @@ import { LogError } from '../replay/log-lines.js';
 import { Replay } from '../replay/replay.js';
 import { type LogMap, readReplayMap } from '../replay/replay-map.js';
 import { type Bound, countText, reportOf } from '../replay/report.js';
-import { reportText } from '../replay/report-text.js';
+import { RULES_HEADING, reportText } from '../replay/report-text.js';
 import { readArguments } from './arguments.js';
 import { CommandError, EXIT, type Io, PROGRESS_MS, usageError } from './io.js';
 import { LOAD_OPTIONS, loadPolicy, readLoadOptions } from './load-options.js';
@@ -86,6 +86,8 @@ function readOptions(args: readonly string[], io: Io) {
   const { values, positionals: logs } = readArguments('replay', args, OPTIONS);
   const { policy, against, map, by, json } = values;
   if (policy === undefined) throw usageError('replay', 'specify the policy with --policy');
+  if (json === '-')
+    throw usageError('replay', '--json writes a file; specify its name, or /dev/stdout for standard output');
   if (logs.length === 0) throw usageError('replay', 'specify at least one log, or - for standard input');
   const twice = logs.find((log, at) => logs.findIndex((other) => resolve(other) === resolve(log)) < at);
   if (twice !== undefined)
@@ -144,7 +146,7 @@ function progressOf(io: Io): (lines: number) => void {
 
 function table(headings: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   const columns = headings.map((heading, at) => {
-    const isText = at === 0 || heading === 'NOW';
+    const isText = at === 0 || heading === 'NOW' || heading === RULES_HEADING;
     return { heading, side: isText ? ('left' as const) : ('right' as const) };
   });
   return tableLines(columns, rows);

@@ -28,6 +28,11 @@ export function remedyOf(fault: LineFault, text: string, map: LogMap | undefined
       const missing = entries.find(({ from }) => from !== undefined && valueAt(line, from) === undefined);
       return missing?.from && memberRemedy(line, 'from', missing.from.text);
     }
+    case 'bad_number': {
+      const { start, end } = map ?? {};
+      const member = [start?.hits, end?.hits].find((hits) => typeof hits === 'object' && hits.text in line);
+      return typeof member === 'object' ? `"${member.text}" is ${shown(line[member.text])}` : undefined;
+    }
     default:
       return undefined;
   }

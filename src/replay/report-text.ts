@@ -58,6 +58,8 @@ function hitCallers({ callers }: Report): string {
   return `, from ${countText(hit.length)} of ${all} of ${printable(callers.key)}: ${named.join(', ')}${rest}`;
 }
 
+/** Heading of the rules that newly deny the requests of a caller. */
+export const RULES_HEADING = 'NEWLY DENIED BY';
 const COUNT_HEADINGS = ['REQUESTS', 'BEFORE', 'AFTER', 'NEWLY DENIED', 'SHARE', 'NEWLY ALLOWED'];
 
 function cellsOf({ requests, before, after, newlyDenied, newlyAllowed }: Counts): readonly string[] {
@@ -107,19 +109,29 @@ function limitsTable(report: Report, table: TableLines): readonly string[] {
   ];
 }
 
-function callersTable({ callers }: Report, table: TableLines): readonly string[] {
+function callersTable(report: Report, table: TableLines): readonly string[] {
+  const { callers } = report;
   if (callers === null) return [];
   const { key, rows, others, without } = callers;
-  const listed = rows
-    .slice(0, MAX_LISTED)
-    .map(({ caller, ...counts }) => [printable(caller), ...cellsOf(counts)]);
-  if (others.requests > 0) listed.push(['(other)', ...cellsOf(others)]);
-  if (without.requests > 0) listed.push([`(without ${printable(key)})`, ...cellsOf(without)]);
+  const nameOf = namesOf(report);
+  // With one rule, the column would repeat it for each caller.
+  const showsRules = report.rules.filter(({ newlyDenied }) => newlyDenied > 0).length > 1;
+  const row = (name: string, counts: typeof others): readonly string[] => [
+    name,
+    ...cellsOf(counts),
+    ...(showsRules ? [counts.newlyDeniedBy.map(nameOf).join(', ')] : []),
+  ];
+  const listed = rows.slice(0, MAX_LISTED).map(({ caller, ...counts }) => row(printable(caller), counts));
+  if (others.requests > 0) listed.push(row('(other)', others));
+  if (without.requests > 0) listed.push(row(`(without ${printable(key)})`, without));
   const more = rows.length - MAX_LISTED;
   const rest = more > 0 ? [`… and ${quantityText(more, 'more value')}; --json writes all.`] : [];
   return [
     `Denied requests by ${printable(key)}:`,
-    ...table([printable(key).toUpperCase(), ...COUNT_HEADINGS], listed),
+    ...table(
+      [printable(key).toUpperCase(), ...COUNT_HEADINGS, ...(showsRules ? [RULES_HEADING] : [])],
+      listed,
+    ),
     ...rest,
   ];
 }

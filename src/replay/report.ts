@@ -7,7 +7,7 @@ import type { NoLimit } from './limits-needed.js';
 import { type LineFault, NO_REQUEST, UNREADABLE } from './log-request.js';
 import { JUMP_MICROS, type ReplayOptions, type ReplayResult } from './replay.js';
 import type { LogMap } from './replay-map.js';
-import { MAX_CALLERS, type Row, type RuleRow } from './tally.js';
+import { type CallerRow, MAX_CALLERS, type Row, type RuleRow } from './tally.js';
 
 /** A bound of the newly denied requests (`--max-newly-denied`). */
 export interface Bound {
@@ -62,9 +62,9 @@ export function reportOf(input: ReportInput) {
         ? null
         : {
             key: by,
-            rows: callers.map(([caller, row]) => ({ caller, ...countsOf(row) })),
-            others: countsOf(tally.otherCallers),
-            without: countsOf(tally.withoutCaller),
+            rows: callers.map(([caller, row]) => ({ caller, ...callerCountsOf(row) })),
+            others: callerCountsOf(tally.otherCallers),
+            without: callerCountsOf(tally.withoutCaller),
           },
     unreadable: linesOf(result, UNREADABLE),
     noRequests: linesOf(result, NO_REQUEST),
@@ -73,6 +73,11 @@ export function reportOf(input: ReportInput) {
     doubt: doubtOf(result) ?? null,
     gate: gateOf(input),
   };
+}
+
+function callerCountsOf(row: CallerRow) {
+  const newlyDeniedBy = [...(row.newlyDeniedBy ?? [])].map(({ domain, label }) => ({ domain, rule: label }));
+  return { ...countsOf(row), newlyDeniedBy };
 }
 
 function countsOf({ requests, before, after, newlyDenied, newlyAllowed }: Row): Omit<Row, 'add'> {
@@ -180,6 +185,11 @@ function notesOf(input: ReportInput): readonly string[] {
   };
   if (map !== undefined && againstName === undefined)
     notes.push(...sourceNotes(map, facts.explained, tally.all.requests));
+  if (map !== undefined && againstName === undefined && tally.all.newlyAllowed > 0)
+    notes.push(
+      'BEFORE comes from the log, whose times are a little earlier than the decisions. Even the policy that wrote ' +
+        'the log would change a few requests. Compare two policies with --against.',
+    );
   const named = map?.start.descriptors.flatMap((entries) => entries.flatMap(({ from }) => from?.text ?? []));
   const isRead = tally.all.requests > 0 || result.faults.has('no_values');
   for (const member of new Set(isRead ? named : []))

@@ -36,6 +36,12 @@ export class RuleRow extends Row {
   }
 }
 
+/** The row of a caller. */
+export class CallerRow extends Row {
+  /** The rules that newly denied its requests; undefined before the first one. */
+  newlyDeniedBy: Set<RuleRow> | undefined;
+}
+
 /** A limit that a request met. */
 export interface LimitUse {
   readonly row: RuleRow;
@@ -65,11 +71,11 @@ export class Tally {
   /** Requests that met no rule. */
   readonly unmatched = new Row();
   readonly rules = new Map<string, RuleRow>();
-  readonly callers = new Map<string, Row>();
+  readonly callers = new Map<string, CallerRow>();
   /** Callers beyond {@link MAX_CALLERS}. */
-  readonly otherCallers = new Row();
+  readonly otherCallers = new CallerRow();
   /** Requests without the key of the callers. */
-  readonly withoutCaller = new Row();
+  readonly withoutCaller = new CallerRow();
   /** Requests over a limit that does not deny, by any rule. */
   over = 0;
   /** Requests that the log says were denied, that met several rules, and of which the log does not name the rule. */
@@ -102,7 +108,7 @@ export class Tally {
     const isBefore = before === undefined ? call.denied : before.denied;
     this.all.add(isBefore, after.denied);
     this.#addToRules(call, before, after);
-    if (this.#by !== undefined) this.#rowOfCaller(call, this.#by, after).add(isBefore, after.denied);
+    if (this.#by !== undefined) this.#addToCaller(this.#rowOfCaller(call, this.#by, after), isBefore, after);
     if (after.undecided !== '') increment(this.undecided, after.undecided);
     if (after.unknownDomain !== undefined) increment(this.unknownDomains, after.unknownDomain);
   }
@@ -125,6 +131,13 @@ export class Tally {
     else if (call.denied) this.#addLogged(call, isDenied);
     if (this.#touched.length === 0) this.unmatched.add(before?.denied ?? call.denied, after.denied);
     for (const row of this.#touched) row.add(row.latest.before, row.latest.after);
+  }
+
+  #addToCaller(caller: CallerRow, isBefore: boolean, { denied }: Verdict): void {
+    caller.add(isBefore, denied);
+    if (isBefore || !denied) return;
+    caller.newlyDeniedBy ??= new Set();
+    for (const row of this.#touched) if (row.latest.after) caller.newlyDeniedBy.add(row);
   }
 
   #addUsesBefore(uses: readonly LimitUse[]): void {
@@ -152,7 +165,7 @@ export class Tally {
     return row.latest;
   }
 
-  #rowOfCaller({ request }: LoggedCall, by: string, { entries }: Verdict): Row {
+  #rowOfCaller({ request }: LoggedCall, by: string, { entries }: Verdict): CallerRow {
     let caller = entries && valueIn(entries, by);
     for (let at = 0; caller === undefined && at < request.descriptors.length; at++) {
       caller = valueIn(request.descriptors[at]?.entries ?? [], by);
@@ -161,7 +174,7 @@ export class Tally {
     const known = this.callers.get(caller);
     if (known !== undefined) return known;
     if (this.callers.size >= MAX_CALLERS) return this.otherCallers;
-    const row = new Row();
+    const row = new CallerRow();
     this.callers.set(caller, row);
     return row;
   }

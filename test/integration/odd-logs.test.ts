@@ -118,6 +118,28 @@ test('a policy without a rule for any request gives no verdict', async () => {
   );
 });
 
+test('names the rules that newly deny a caller if several rules deny', async () => {
+  const rule = (value: string): string =>
+    `{ key: tenant, value: ${value}, rate_limit: { unit: day, requests_per_unit: 1 } }`;
+  folder.write('values.yaml', `domain: shop\ndescriptors: [${rule('acme')}, ${rule('zoo')}]\n`);
+  const zoo = JSON.stringify({ ...LINE, tenant: 'zoo' });
+  const log = `${[GOOD, GOOD, GOOD, zoo, zoo].join('\n')}\n`;
+  const { stdout } = await replay(log, '--policy', 'values.yaml', '--by', 'tenant');
+  expect(stdout).toContain(`
+TENANT  REQUESTS  BEFORE  AFTER  NEWLY DENIED  SHARE  NEWLY ALLOWED  NEWLY DENIED BY
+acme           3       0      2             2    67%              0  tenant=acme
+zoo            2       0      1             1    50%              0  tenant=zoo
+`);
+});
+
+test('names hits that are not a number', async () => {
+  folder.write('hits.yaml', `${MAP}hits: { from: size }\n`);
+  const { stdout } = await replay(`${JSON.stringify({ ...LINE, size: 'big' })}\n`, '--map', 'hits.yaml');
+  expect(stdout).toContain(
+    '1 line with hits that are not a whole number, first access.log:1: "size" is "big".\n',
+  );
+});
+
 test('a decision log needs no map', async () => {
   const entries = [{ key: 'tenant', value: 'acme' }];
   const { code, stdout } = await replay(

@@ -140,6 +140,7 @@ Read 7 lines of access.log: 7 requests from 2026-11-20T09:00:00.100Z to 2026-11-
   test.each([
     [['access.log'], 'specify the policy with --policy'],
     [['--policy', 'two.yaml'], 'specify at least one log'],
+    [['--policy', 'two.yaml', '--json', '-', 'access.log'], '--json writes a file; specify its name'],
     [['--policy', 'two.yaml', 'access.log', 'access.log'], 'is specified twice'],
     [['--policy', 'two.yaml', '--max-newly-denied', 'few', 'access.log'], 'must be a number of requests'],
     [['--policy', 'two.yaml', '--by', 'authorization', 'access.log'], 'the values of this key are secrets'],
@@ -206,6 +207,7 @@ Read 7 lines of access.log: 7 requests from 2026-11-20T09:00:00.100Z to 2026-11-
     folder.write('mixed.log', lines.join('\n'));
     const report = await reportOf('--policy', 'four.yaml', 'mixed.log');
     expect(report.total).toEqual({ requests: 2, before: 1, after: 0, newlyDenied: 0, newlyAllowed: 1 });
+    expect(report.notes).toContainEqual(expect.stringContaining('Compare two policies with --against.'));
     expect(report.rules).toMatchObject([{ rule: 'tenant', ...report.total }]);
     expect(report.unreadable).toMatchObject([{ lines: 1, first: 'mixed.log:6' }]);
     expect(report.noRequests.map(({ first }) => first)).toEqual([

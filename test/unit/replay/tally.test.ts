@@ -78,6 +78,16 @@ test('finds the rules that denied a request before', () => {
   expect([counts(unnamed.rowOf('shop', 'b')), unnamed.ambiguous]).toEqual([[1, 1, 1, 0, 0], 1]);
 });
 
+test('remembers the rules that newly denied a caller', () => {
+  const tally = new Tally('tenant');
+  const deniedBefore = call('x', { denied: true });
+  tally.add(deniedBefore, undefined, verdict(tally, ['a']));
+  expect(tally.callers.get('x')?.newlyDeniedBy).toBeUndefined();
+  for (const denying of [['b'], ['c', 'b'], []])
+    tally.add(call('x'), undefined, verdict(tally, denying, ['a']));
+  expect([...(tally.callers.get('x')?.newlyDeniedBy ?? [])].map(({ label }) => label)).toEqual(['b', 'c']);
+});
+
 test('adds up callers beyond the maximum, and requests without the key', () => {
   const tally = new Tally('tenant');
   const after = new Verdict();
