@@ -243,13 +243,6 @@ function textOf(bytes: Uint8Array, start: number, end: number): string {
 /** The 32-bit prime of the FNV hash. */
 const HASH_PRIME = 0x0100_0193;
 /**
- * The last bytes are all hashed, because values of callers are there, and of those before them one in four. Hashing all
- * bytes of a message would take as long as comparing them.
- */
-const HASHED_TAIL = 20;
-const HASHED_STEP = 4;
-
-/**
  * Caches values that are made from short sequences of bytes. Comparing bytes is several times cheaper than creating a
  * string or a message from them.
  *
@@ -298,12 +291,14 @@ export class BytesCache<Value> {
   read(bytes: Uint8Array, start: number, end: number): Value {
     const length = end - start;
     if (length === 0 || length > this.#maxBytes) return this.#make(bytes, start, end);
+    // Two bytes at a time. Each byte counts, because recurring messages may differ anywhere, as in the last digit of an
+    // address before a longer path.
     let hash = length;
-    const tail = end - HASHED_TAIL;
-    for (let at = start; at < tail; at += HASHED_STEP)
-      hash = Math.imul(hash ^ (bytes[at] as number), HASH_PRIME);
-    for (let at = Math.max(start, tail); at < end; at++)
-      hash = Math.imul(hash ^ (bytes[at] as number), HASH_PRIME);
+    let at = start;
+    for (const last = end - 1; at < last; at += 2) {
+      hash = Math.imul(hash ^ ((bytes[at] as number) | ((bytes[at + 1] as number) << 8)), HASH_PRIME);
+    }
+    if (at < end) hash = Math.imul(hash ^ (bytes[at] as number), HASH_PRIME);
     const slot = (hash ^ (hash >>> 16)) & (this.#slots - 1);
     if (this.#matches(slot, bytes, start, length)) return this.#values[slot] as Value;
     if (this.#matches(slot ^ 1, bytes, start, length)) return this.#values[slot ^ 1] as Value;
