@@ -191,7 +191,10 @@ export class ShouldRateLimit {
     mayDeny = this.#anyMayDeny(context),
   ): RateLimitResponse {
     const { policy } = context;
-    const { shadowMode } = this.#options.answers;
+    const { answers, clock } = this.#options;
+    const { shadowMode } = answers;
+    // No store has read the clock for this request, and the metadata of the answer contains its latest reading.
+    clock.monotonicMicros();
     const denies = mayDeny && !shadowMode;
     this.#observation.givenUp(policy.domain, why, denies);
     if (mayDeny && shadowMode) this.#observation.counts.reference.globalShadow();

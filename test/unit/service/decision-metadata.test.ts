@@ -131,6 +131,25 @@ describe('decision_metadata', () => {
     expect(decisionOf(decider, chats)).toMatchObject({ decided_at: '2023-11-14T22:13:21.234567Z' });
   });
 
+  test('tells when a request was given up, even long after the latest decision', () => {
+    const decider = new Decider(`domain: d\ndecision_metadata: true\n${RULES}`, { maxLimits: 1 });
+    const { clock } = decider;
+    let latest = clock.wall;
+    Object.assign(clock, {
+      monotonicMicros: () => {
+        latest = clock.wall;
+        return clock.monotonic;
+      },
+      exactWallMicros: () => latest,
+    });
+    decider.answer([chats]);
+    clock.advance(60_000_000);
+    expect(decisionOf(decider, chats, chats)).toMatchObject({
+      reason: 'limits',
+      decided_at: '2023-11-14T22:14:20.000000Z',
+    });
+  });
+
   test('can be combined with RESPONSE_DYNAMIC_METADATA', () => {
     const decider = on('decision_metadata: true', { dynamicMetadata: true });
     expect(Object.keys(decider.answer([chats]).dynamicMetadata ?? {})).toEqual([
