@@ -75,14 +75,23 @@ function View({ name }: { readonly name: ViewName }) {
   }, [name]);
   const Shown = SHOWN[name];
   const [error] = useErrorBoundary();
+  // The other two views ask for their data, and show why they have none.
+  const hasData = overview.value !== undefined || name === 'top' || name === 'bucket';
   return (
     <section id={`view-${name}`} aria-labelledby={`title-${name}`}>
       <h2 id={`title-${name}`} tabIndex={-1} ref={heading}>
         {VIEWS[name]}
       </h2>
-      {error === undefined ? <Shown /> : <p class="problem">{UNUSABLE}</p>}
+      {!hasData && <p class="note">{noDataText()}</p>}
+      {hasData && error === undefined && <Shown />}
+      {error !== undefined && <p class="problem">{UNUSABLE}</p>}
     </section>
   );
+}
+
+/** Says why a view is empty. The banner says what to do about it. */
+function noDataText(): string {
+  return connection.value.kind === 'connecting' ? 'Loading…' : 'This page has no data yet.';
 }
 
 /** Shows the view that the URL selects. Other fragments, such as that of the skip link, change nothing. */

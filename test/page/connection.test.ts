@@ -134,6 +134,17 @@ describePage('tokens', () => {
       .waitFor();
   });
 
+  test('are required before a view says anything about requests', async () => {
+    const page = await open(guarded.debugPort);
+    opened?.expectLoss();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    for (const name of ['overview', 'rules', 'plans', 'replicas']) {
+      await page.locator(`nav a[href="#${name}"]`).click();
+      await page.locator(`#view-${name}`).getByText('This page has no data yet.').waitFor();
+      expect([name, await page.locator('main p').count()]).toEqual([name, 1]);
+    }
+  });
+
   test('are kept for a tab if the user wants that, changed, and forgotten', async () => {
     const page = await open(guarded.debugPort);
     opened?.expectLoss();

@@ -109,7 +109,11 @@ export async function send(
   const failure = failureOf(await response.text().catch(() => ''), response.status);
   if (response.status !== 401) return failure;
   // The rest of the message is about programs that send the token.
-  const error = sent === undefined ? NO_TOKEN : failure.error.replace(/;[^;]*$/, '').replace(/\.?$/, '.');
+  const said = failure.error
+    .replace(/;[^;]*$/, '')
+    .replace(/^a /, 'A ')
+    .replace(/\.?$/, '.');
+  const error = sent === undefined ? NO_TOKEN : said;
   if (isCurrent) refusal.value = error;
   return { ...failure, error };
 }

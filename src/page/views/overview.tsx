@@ -6,7 +6,7 @@ import { Charts } from '../parts/charts.js';
 import { RangeChoice } from '../parts/controls.js';
 import { RowLimit, Table } from '../parts/table.js';
 import { Fact, Health, LongName, Name, Phase, Relative, Sentence, State, Traffic } from '../parts/texts.js';
-import { labelOf, missingNote, now, overview, rates, ratesError } from '../state.js';
+import { connection, labelOf, missingNote, now, overview, rates, ratesError } from '../state.js';
 import { type DeniedSince, deniedSince } from '../text/denied-since.js';
 import { countOf, countText } from '../text/numbers.js';
 import { hasTraffic } from '../text/recent-rates.js';
@@ -61,6 +61,8 @@ export function Overview() {
 function Tiles({ health, store, policy, workers, now: toldAt, uptime_seconds: uptime }: OverviewData) {
   const down = store.nodes.filter(({ up, of }) => up < of).length;
   const domains = policy.domains.filter(({ phase }) => phase !== undefined).length + policy.more_domains;
+  // Without an answer, nobody knows whether the process still runs.
+  const shownAt = connection.value.kind === 'lost' ? toldAt : now.value;
   const isServing = ({ status, silent_seconds: silent }: (typeof workers)[number]) =>
     status === 'SERVING' && silent === undefined;
   return (
@@ -68,7 +70,7 @@ function Tiles({ health, store, policy, workers, now: toldAt, uptime_seconds: up
       <Tile name="Health" isGood={health.status === 'SERVING'} good="serving" bad="not serving">
         <span id="uptime">
           {health.reason === undefined
-            ? `up for ${spanText(Math.max(0, Math.floor(now.value - toldAt + uptime)))}`
+            ? `up for ${spanText(Math.max(0, Math.floor(shownAt - toldAt + uptime)))}`
             : visibleText(health.reason)}
         </span>
       </Tile>
@@ -160,7 +162,7 @@ function WorstRules() {
   return (
     <>
       {note !== undefined && <p class="note">{note}</p>}
-      {worst.length === 0 && note === undefined && (
+      {worst.length === 0 && note === undefined && rates.value.all !== undefined && (
         <p class="note">No rule has denied a request in the last hour.</p>
       )}
       {worst.length > 0 && (
@@ -247,7 +249,15 @@ function Policies({ version, reload, errors, more_errors, domains, more_domains 
                 heading: 'Phase',
                 cell: ({ phase }) => (phase === undefined ? '–' : <Phase phase={phase} />),
               },
-              { heading: 'Files', cell: ({ files }) => files.map((file) => <Name key={file} text={file} />) },
+              {
+                heading: 'Files',
+                cell: ({ files }) =>
+                  files.map((file) => (
+                    <div key={file}>
+                      <Name text={file} />
+                    </div>
+                  )),
+              },
             ]}
           />
         )}

@@ -3,6 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import { changeToken, isToken, refusal } from '../ask/client.js';
 import { restart } from '../ask/feed.js';
 import { useModal } from '../parts/controls.js';
+import { connection } from '../state.js';
 import { closeChange } from './change-dialog.js';
 
 const NO_TOKEN =
@@ -38,6 +39,8 @@ export function TokenDialog() {
     if (!isToken(text)) return;
     changeToken(text, isKept);
     close();
+    // Behind a proxy that buffers answers, the first answer takes ten seconds.
+    connection.value = { kind: 'connecting' };
     restart();
   };
   return (
