@@ -124,6 +124,8 @@ let nextSwitch = Number.POSITIVE_INFINITY;
 const SETTLED_SECONDS = 1;
 /** Maximum age of the policies while rules are visible, in milliseconds. */
 const MAX_POLICIES_AGE_MS = 60_000;
+/** Pause before the policies are read again after a failure, in milliseconds. */
+const POLICIES_RETRY_MS = 10_000;
 
 /** Reads the policies in effect. */
 export async function readPolicies(): Promise<void> {
@@ -153,6 +155,8 @@ export function setNow(seconds: number): void {
 export function tick(): void {
   now.value = Date.now() / 1000 + clockOffset;
   if (document.hidden || !['live', 'polling'].includes(connection.value.kind)) return;
-  const isOld = view.value === 'rules' && Date.now() - policiesAskedAt >= MAX_POLICIES_AGE_MS;
-  if (now.value >= nextSwitch + SETTLED_SECONDS || isOld) void readPolicies();
+  const age = Date.now() - policiesAskedAt;
+  const isOld = view.value === 'rules' && age >= MAX_POLICIES_AGE_MS;
+  const isRetried = policiesError.value !== undefined && age >= POLICIES_RETRY_MS;
+  if (now.value >= nextSwitch + SETTLED_SECONDS || isOld || isRetried) void readPolicies();
 }
