@@ -88,3 +88,44 @@ test('a hundred thousand buckets are added, found, and removed in the order in w
   for (let i = 0; i < 16; i++) write(table, 'tenant-busy', [1, 2 * count, now + i], now);
   expect([table.size, table.evictions]).toEqual([1, 0]);
 });
+
+test('a full table removes expired buckets first, and then evicts the bucket that will be full soonest', () => {
+  const maxBuckets = 8;
+  const command = fc.record({
+    key: fc.nat(20),
+    wait: fc.constantFrom(0, 0, 1, 30),
+    fullIn: fc.integer({ min: 1, max: 60 }),
+  });
+  fc.assert(
+    fc.property(fc.array(command, { maxLength: 120, size: 'max' }), (commands) => {
+      const table = new BucketTable({ clock: new FakeClock(), ...UNBOUNDED, maxBuckets });
+      // The time at which each bucket is full.
+      const model = new Map<string, number>();
+      let now = 0;
+      let evictions = 0;
+      for (const { key: number, wait, fullIn } of commands) {
+        now += wait;
+        const key = `tenant-${number}`;
+        // A microsecond of its own for each key, so that no two buckets are full at the same time.
+        const full = 100 * (now + fullIn) + number;
+        const stored = [...model].filter(([name]) => stateOf(table, name)[1] !== 0);
+        write(table, key, [1, full, 0], 100 * now);
+        const isNew = !stored.some(([name]) => name === key);
+        if (isNew && stored.length === maxBuckets) {
+          const [soonest, due] = stored.reduce((one, other) => (other[1] < one[1] ? other : one));
+          // If several buckets have expired, any of them may be removed.
+          if (due > 100 * now) {
+            evictions++;
+            expectEqual(stateOf(table, soonest), [0, 0, 0]);
+            model.delete(soonest);
+          }
+        }
+        model.set(key, full);
+        expectEqual(stateOf(table, key), [1, full, 0]);
+        expectEqual([table.size <= maxBuckets, table.evictions], [true, evictions]);
+        for (const [name, due] of model) if (due > 100 * now) expectEqual(stateOf(table, name), [1, due, 0]);
+      }
+    }),
+    runs(300),
+  );
+});
