@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { MatchWork } from '../../../src/policy/match-work.js';
 import { fixedPhase, phaseAt } from '../../../src/policy/rule.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 
@@ -88,4 +89,38 @@ descriptors:
     expect(at(anyTime, 'node=1', 'no_rule=1')).toBe('active');
     expect(at(anyTime, 'unknown=1')).toBe('monitoring');
   });
+});
+
+test('a policy remembers matches by their entries, and its answers stay the same', () => {
+  const policy = policyOf(`
+domain: d
+derive:
+  - { entry: group, from: [path], rules: [{ path: "/items/*", value: items }] }
+plans: { by: tenant, define: { big: { n: 9 } } }
+descriptors:
+  - { key: tenant, rate_limit: { unit: day, requests_per_unit: { plan: n, default: 1 } } }
+  - { key: group, value: items, ${ANY} }
+  - { key: long, value: "x*", ${ANY} }
+`);
+  const texts = [
+    ...['path=/items/1', 'path=/other', 'tenant=big', 'none=1', `long=${'x'.repeat(300)}`],
+    ...Array.from({ length: 9 }, (_, i) => `tenant=${i}`),
+  ];
+  const lists = [[], ...texts.map((text) => entries(text))];
+  const expected = lists.map((list) => policy.match([...list]));
+  const recurring = expected.map((_, i) => lists[(i * 7) % 3] as (typeof lists)[number]);
+  for (let round = 0; round < 3; round++) {
+    for (const list of [...lists, ...recurring, ...lists.slice(0, 8)]) {
+      expect(policy.match(list)).toEqual(expected[lists.indexOf(list)]);
+    }
+  }
+});
+
+test('a match that exceeded a bound is not remembered', () => {
+  const policy = policyOf(`domain: d\ndescriptors: [{ key: k, value: "a*", ${ANY} }]`);
+  const given = entries('k=abc');
+  const work = new MatchWork(1);
+  policy.match(given, work);
+  expect(work.exceeded).toBe('match_work');
+  expect(policy.match(given).rules[0]?.path).toBe('k=a*');
 });
