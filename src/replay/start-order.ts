@@ -97,7 +97,7 @@ export class TimeQueue<Item extends Timed> {
 export const MAX_SORTED_MICROS = 600_000_000;
 
 /** Maximum number of requests that wait to be sorted. With more, the window is shorter. */
-const MAX_WAITING = 200_000;
+const MAX_WAITING = 60_000;
 
 /**
  * Sorts requests by their start within a window, because proxies write a line when a request ends. A request that comes
