@@ -1,6 +1,6 @@
 // Compiles src/, test/, deploy/ and .ci/docs/ into build/, and copies the files that the compiled code reads at run
-// time (see src/assets.ts). With --serving, it compiles only src/ and the upstream of docs/start.md, to the same files,
-// without type checks, because a server installs too few packages for them.
+// time (see src/runtime/assets.ts). With --serving, it compiles only src/ and the upstream of docs/start.md, to the
+// same files, without type checks, because a server installs too few packages for them.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
 import { run } from './cli/run.js';
-import { printableLines } from './printable.js';
-import { isWorkingDirectoryGone } from './working-directory.js';
+import { printableLines } from './runtime/printable.js';
+import { isWorkingDirectoryGone } from './runtime/working-directory.js';
 
 /*
  * The only module that uses argv, signals and process.exit. A second SIGTERM or SIGINT ends the process immediately,

@@ -40,6 +40,7 @@ import { MAX_PAUSE_MS, PAUSES } from '../../src/http/text-view.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../src/policy/names/bucket-key.js';
 import { MAX_KEY_UNITS } from '../../src/policy/plans/plan-table.js';
 import { MAX_VISITED_NODES } from '../../src/policy/possible-ends.js';
+import { MAX_CHARACTERS } from '../../src/runtime/texts.js';
 import { MAX_LINE_CHARACTERS } from '../../src/server/decision-log/decision-line.js';
 import { MAX_LOGIN_FILE_BYTES } from '../../src/server/login-file.js';
 import { MAX_NAMED_FILE_BYTES } from '../../src/server/named-file.js';
@@ -74,7 +75,6 @@ import {
   MAX_STORE_WAITING_BYTES,
   SMALL_REQUEST_RESERVE_BYTES,
 } from '../../src/service/waiting-requests.js';
-import { MAX_CHARACTERS } from '../../src/shown-text.js';
 import { QUERIED_MASTERS } from '../../src/storage/redis/cluster/cluster-view.js';
 import { MAX_BULK_ITEMS_IN_FLIGHT, RESPONSIVE_MICROS } from '../../src/storage/redis/in-flight-calls.js';
 import { MAX_UNREAD_BYTES as MAX_UNREAD_REDIS_BYTES } from '../../src/storage/redis/node/connector.js';

@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { parseGoDuration } from '../config/yaml/go-duration.js';
-import { nearest } from '../nearest-name.js';
-import { printableLine } from '../printable.js';
+import { nearest } from '../runtime/nearest-name.js';
+import { printableLine } from '../runtime/printable.js';
 import { removedOption } from '../runtime/removed-names.js';
 import { CommandError, EXIT, usageError } from './io.js';
 

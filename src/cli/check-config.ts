@@ -2,7 +2,7 @@ import { type LoadedPolicies, loadPolicies } from '../config/files/load-policies
 import { shellText } from '../config/show/shell-text.js';
 import { countProblems, formatProblem } from '../config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../policy/compiled-policy.js';
-import { quantity } from '../quantity.js';
+import { quantity } from '../runtime/texts.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io, usageError } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';

@@ -1,5 +1,5 @@
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
-import { printableLine } from '../printable.js';
+import { printableLine } from '../runtime/printable.js';
 import { goMilliseconds, readArguments, readEntry } from './arguments.js';
 import { type DebugServer, readDebugServer } from './call/debug-server.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';

@@ -1,6 +1,6 @@
 import { CODE, type DescriptorStatus, LIMIT_UNIT, type RateLimitResponse } from '../codec/messages.js';
-import { printable, printableJson } from '../printable.js';
-import { secondsText } from '../runtime/span-text.js';
+import { printable, printableJson } from '../runtime/printable.js';
+import { secondsText } from '../runtime/texts.js';
 import { isUnlimited, isUnmatched, type UnmatchedDescriptor } from './check-unmatched.js';
 
 export interface CheckResult {

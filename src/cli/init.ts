@@ -1,8 +1,8 @@
 import { lstatSync, mkdirSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { readAsset } from '../assets.js';
 import { shellWord } from '../config/show/shell-text.js';
-import { printableLine } from '../printable.js';
+import { readAsset } from '../runtime/assets.js';
+import { printableLine } from '../runtime/printable.js';
 import { readArguments } from './arguments.js';
 import { CommandError, EXIT, type Io, usageError } from './io.js';
 

@@ -1,7 +1,7 @@
-import { version } from '../assets.js';
-import { showsColours } from '../colours.js';
-import { nearest } from '../nearest-name.js';
-import { printableLines } from '../printable.js';
+import { version } from '../runtime/assets.js';
+import { showsColours } from '../runtime/colours.js';
+import { nearest } from '../runtime/nearest-name.js';
+import { printableLines } from '../runtime/printable.js';
 import { REMOVED_COMMANDS } from '../runtime/removed-names.js';
 import {
   BUCKET_HELP,

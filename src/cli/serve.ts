@@ -1,4 +1,4 @@
-import { version } from '../assets.js';
+import { version } from '../runtime/assets.js';
 import { tuneGarbageCollector } from '../server/gc-flags.js';
 import { nodeVersionNotes } from '../server/node-version.js';
 import { overlookedPolicies } from '../server/policies/policy-place.js';

@@ -1,5 +1,5 @@
 import { shellText } from '../config/show/shell-text.js';
-import { firstNames } from '../quantity.js';
+import { firstNames } from '../runtime/texts.js';
 import { CommandError, EXIT } from './io.js';
 
 /** Placeholder for a secret, written by policy/redact.ts. */

@@ -1,5 +1,5 @@
 import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
-import { assetPath } from '../assets.js';
+import { assetPath } from '../runtime/assets.js';
 import {
   type ClientCodec,
   type Code,

@@ -1,4 +1,4 @@
-import { readAsset } from '../assets.js';
+import { readAsset } from '../runtime/assets.js';
 
 /** A proto file, as described by the build. */
 export interface ProtoFile {

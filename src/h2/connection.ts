@@ -1,4 +1,4 @@
-import { expectState } from '../invariant.js';
+import { expectState } from '../runtime/invariant.js';
 import type { ByteSink, ConnectionEvents, OwnedConnection } from './connection-owner.js';
 import { ControlBudget } from './control-budget.js';
 import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from './failure.js';

@@ -1,4 +1,4 @@
-import { invariant } from '../invariant.js';
+import { invariant } from '../runtime/invariant.js';
 import type { WindowUnit } from './window-unit.js';
 
 /** Units for which calendar windows exist. */

@@ -1,4 +1,4 @@
-import { invariant } from '../invariant.js';
+import { invariant } from '../runtime/invariant.js';
 import { CalendarWindows, isCalendarUnit } from './calendar.js';
 import {
   type BucketOperation,

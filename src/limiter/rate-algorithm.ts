@@ -1,4 +1,4 @@
-import { invariant } from '../invariant.js';
+import { invariant } from '../runtime/invariant.js';
 import type { HoldEffect } from './holds/hold.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import { UNIT_MICROS, type WindowUnit } from './window-unit.js';

@@ -1,4 +1,4 @@
-import { invariant } from '../invariant.js';
+import { invariant } from '../runtime/invariant.js';
 import type { HeldHits, HoldEffect } from './holds/hold.js';
 
 /**

@@ -1,8 +1,8 @@
 import { describeFailurePolicy } from '../limiter/failure-policy.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
-import { quantity } from '../quantity.js';
 import { withoutAddressSecrets } from '../runtime/shown-address.js';
+import { quantity } from '../runtime/texts.js';
 import { columnNames, type PlannedRate } from './plans/plan-rate.js';
 import type { PlanTable } from './plans/plan-table.js';
 import { isBlocked } from './plans/planned-rules.js';

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { messageOf } from '../regular-file.js';
+import { messageOf } from '../runtime/regular-file.js';
 
 /** Maximum length of a line, in characters. weir's decision log has lines of up to 32 Ki characters. */
 export const MAX_LINE_CHARACTERS = 64 * 1024;

@@ -2,7 +2,7 @@ import { FieldReader, kindName } from '../config/read/field-reader.js';
 import { type ConfigProblem, ProblemList, WHOLE_FILE } from '../config/yaml/config-problem.js';
 import { parseYaml, type YamlValue } from '../config/yaml/yaml-document.js';
 import { MAX_FILE_BYTES } from '../config/yaml/yaml-value.js';
-import { messageOf, readRegularFile } from '../regular-file.js';
+import { messageOf, readRegularFile } from '../runtime/regular-file.js';
 import { DURATION_UNITS } from './times.js';
 
 /** Where a value of a line is: a member of its JSON object, or members of nested objects. */

@@ -1,4 +1,4 @@
-import { printable, printableLine } from '../printable.js';
+import { printable, printableLine } from '../runtime/printable.js';
 import { logName } from './log-lines.js';
 import { countText, percentText, quantityText, type Report } from './report.js';
 

@@ -2,7 +2,7 @@ import type { Rate } from '../limiter/rate.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { describeLimit, describeMicros } from '../policy/describe.js';
 import type { Rule } from '../policy/rule.js';
-import { quantity } from '../quantity.js';
+import { quantity } from '../runtime/texts.js';
 import type { NoLimit } from './limits-needed.js';
 import { type LineFault, NO_REQUEST, UNREADABLE } from './log-request.js';
 import { JUMP_MICROS, type ReplayOptions, type ReplayResult } from './replay.js';

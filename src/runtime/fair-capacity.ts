@@ -1,4 +1,4 @@
-import { expectState } from '../invariant.js';
+import { expectState } from './invariant.js';
 
 /**
  * Share of the capacity that is reserved for new connections, and the maximum share that a new connection may acquire

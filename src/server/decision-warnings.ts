@@ -1,9 +1,9 @@
+import { shown } from '../runtime/texts.js';
 import { throttledLog } from '../runtime/throttled-log.js';
 import type { DecisionWarnings } from '../service/decision-observer.js';
 import { MAX_TOKEN_CHARACTERS } from '../service/holds/hold-token.js';
 import type { DecisionLine } from '../service/record/decision-line.js';
 import type { GivenUpReason } from '../service/record/decision-record.js';
-import { shown } from '../shown-text.js';
 import { BoundedCounters, SeriesBudget } from '../telemetry/bounded-counters.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { UnmatchedWarnings } from './unmatched-warnings.js';

@@ -1,4 +1,4 @@
-import { readRegularFile } from '../regular-file.js';
+import { readRegularFile } from '../runtime/regular-file.js';
 
 /** Files other than connections: listeners, Redis, logs, policy files. */
 const OTHER_FILES = 100;

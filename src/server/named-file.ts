@@ -1,6 +1,6 @@
-import { loadRegularFile, readRegularFile } from '../regular-file.js';
+import { loadRegularFile, readRegularFile } from '../runtime/regular-file.js';
 import { withoutAddressSecrets } from '../runtime/shown-address.js';
-import { workingDirectoryHint } from '../working-directory.js';
+import { workingDirectoryHint } from '../runtime/working-directory.js';
 
 /** Default maximum number of bytes of a file that a setting or an option names. */
 export const MAX_NAMED_FILE_BYTES = 1024 * 1024;

@@ -1,7 +1,7 @@
-import { showsColours } from '../colours.js';
-import { reportBrokenInvariants } from '../invariant.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
+import { showsColours } from '../runtime/colours.js';
+import { reportBrokenInvariants } from '../runtime/invariant.js';
 import { throttledLog } from '../runtime/throttled-log.js';
 import { LogOutput, standardOutput } from '../telemetry/log-output.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';

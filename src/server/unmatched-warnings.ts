@@ -3,9 +3,8 @@ import { shellText } from '../config/show/shell-text.js';
 import { didYouMean, type KeyPath, rulePaths, whyUnmatched } from '../config/show/why-unmatched.js';
 import type { Entry } from '../limiter/entry.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
-import { firstNames } from '../quantity.js';
 import type { Closers } from '../runtime/closers.js';
-import { shown } from '../shown-text.js';
+import { firstNames, shown } from '../runtime/texts.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { UnmatchedSeries } from '../telemetry/metrics.js';
 

@@ -1,4 +1,3 @@
-import { BrokenInvariant } from '../invariant.js';
 import {
   type BucketStore,
   type LocalStore,
@@ -9,6 +8,7 @@ import {
 } from '../limiter/bucket-store.js';
 import { deniesRequest } from '../limiter/decide.js';
 import { answerOf, type StoreFailureAnswer } from '../limiter/failure-policy.js';
+import { BrokenInvariant } from '../runtime/invariant.js';
 import { keepPayers } from './answer/denial.js';
 import type { DecisionCounts } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';

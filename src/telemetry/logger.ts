@@ -1,6 +1,6 @@
 import { type Logger, type LoggerOptions as PinoOptions, pino } from 'pino';
-import { printableLine, printableLines } from '../printable.js';
-import { quantity } from '../quantity.js';
+import { printableLine, printableLines } from '../runtime/printable.js';
+import { quantity } from '../runtime/texts.js';
 import { LogOutput, standardOutput } from './log-output.js';
 
 export type { Logger } from 'pino';

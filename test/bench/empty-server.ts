@@ -1,6 +1,6 @@
 import { type handleUnaryCall, Server, ServerCredentials } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { assetPath } from '../../src/assets.js';
+import { assetPath } from '../../src/runtime/assets.js';
 
 /**
  * The baseline of every benchmark: @grpc/grpc-js with @grpc/proto-loader and a handler that always answers OK. Prints

@@ -9,7 +9,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { assetPath } from '../../src/assets.js';
 import {
   FilePolicyProvider,
   type FilePolicyProviderOptions,
@@ -18,6 +17,7 @@ import {
 import { loadPolicies } from '../../src/config/files/load-policies.js';
 import type { PolicyPlace, RuntimeLayout } from '../../src/config/files/policy-paths.js';
 import { type PolicyLoader, ThreadPolicyLoader } from '../../src/config/threads/policy-loader.js';
+import { assetPath } from '../../src/runtime/assets.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 

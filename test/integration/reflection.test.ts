@@ -1,8 +1,8 @@
 import { Client, credentials } from '@grpc/grpc-js';
 import { loadSync, type MessageTypeDefinition, type MethodDefinition } from '@grpc/proto-loader';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { assetPath } from '../../src/assets.js';
 import { CODE } from '../../src/codec/messages.js';
+import { assetPath } from '../../src/runtime/assets.js';
 import { type RlsServer, startRlsServer } from '../support/grpc/rls-server.js';
 import { runToEnd } from '../support/process/processes.js';
 import { optionalToolPath } from '../support/process/tools.js';

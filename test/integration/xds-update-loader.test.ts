@@ -2,7 +2,6 @@
 
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { expect, test } from '@jest/globals';
-import { assetPath } from '../../src/assets.js';
 import { inEffectOf, type LoadedPolicies } from '../../src/config/files/load-policies.js';
 import { LoadThread } from '../../src/config/threads/load-thread.js';
 import {
@@ -13,6 +12,7 @@ import {
 } from '../../src/config/xds/discovery.js';
 import type { UpdateRequest } from '../../src/config/xds/load-update.js';
 import { formatProblem, MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
+import { assetPath } from '../../src/runtime/assets.js';
 import { encodeConfig } from '../support/xds/xds-server.js';
 
 const RESPONSE = loadSync('envoy/service/discovery/v3/discovery.proto', {

@@ -1,7 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import { NO_SECRETS, redactEntries } from '../../policy/redact.js';
-import { shown } from '../../shown-text.js';
+import { shown } from '../../runtime/texts.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCounter, AdminResult } from '../../telemetry/metrics.js';
 import type { AdminCaller } from '../admin-access.js';

@@ -1,6 +1,6 @@
-import { BrokenInvariant } from '../../invariant.js';
 import { StorageError, type TakeItem, type TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Rate } from '../../limiter/rate.js';
+import { BrokenInvariant } from '../../runtime/invariant.js';
 import type { PlannedTake } from '../../service/plan.js';
 import type { QuestionContext } from './question-context.js';
 

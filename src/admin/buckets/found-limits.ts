@@ -16,12 +16,11 @@ import {
 } from '../../policy/possible-ends.js';
 import { isSecretKey, redactEntries, redacted } from '../../policy/redact.js';
 import { phaseAt, type Rule } from '../../policy/rule.js';
-import { quantity } from '../../quantity.js';
+import { quantity, shown } from '../../runtime/texts.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { applyReplacesAndQuotas } from '../../service/enforcement.js';
 import { matchAndPlan, OVERRIDE_UNITS, planDescriptor, takeWithoutBlock } from '../../service/match.js';
 import { type Decision, type PlannedTake, RequestContext } from '../../service/plan.js';
-import { shown } from '../../shown-text.js';
 import type { BucketAction, BucketQuestion } from './messages.js';
 import { type QuestionContext, QuestionFailure } from './question-context.js';
 import { type OverrideLimit, readOverride } from './read-question.js';

@@ -1,9 +1,8 @@
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
-import { nearest } from '../../nearest-name.js';
-import { firstNames } from '../../quantity.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { REMOVED_COMMANDS, removedOption } from '../../runtime/removed-names.js';
-import { shown } from '../../shown-text.js';
+import { firstNames, shown } from '../../runtime/texts.js';
 import { decodeHoldId } from './holds/hold-id.js';
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messages.js';
 

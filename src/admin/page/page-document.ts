@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readAsset } from '../../assets.js';
 import type { HttpAnswer } from '../../http/http.js';
+import { readAsset } from '../../runtime/assets.js';
 
 const FOLDER = 'src/page';
 /** Placeholders in page.html for the build. */

@@ -1,5 +1,5 @@
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from '../../admin/buckets/messages.js';
-import { readStandardInput } from '../../regular-file.js';
+import { readStandardInput } from '../../runtime/regular-file.js';
 import { MAX_NAMED_FILE_BYTES, readNamedFile } from '../../server/named-file.js';
 import {
   type ArgumentEntry,

@@ -1,7 +1,7 @@
 import type { BucketAnswer, BucketLevel, ShownBucket, ShownHolds } from '../../admin/buckets/messages.js';
 import { shellText } from '../../config/show/shell-text.js';
-import { printable } from '../../printable.js';
-import { secondsText } from '../../runtime/span-text.js';
+import { printable } from '../../runtime/printable.js';
+import { secondsText } from '../../runtime/texts.js';
 import { type Column, tableLines, wrapped } from '../table.js';
 import { entriesText } from '../value-text.js';
 

@@ -5,8 +5,8 @@ import {
   type BucketAnswer,
   changesSomething,
 } from '../../admin/buckets/messages.js';
-import { nearest } from '../../nearest-name.js';
-import { printableJson } from '../../printable.js';
+import { nearest } from '../../runtime/nearest-name.js';
+import { printableJson } from '../../runtime/printable.js';
 import { REMOVED_COMMANDS } from '../../runtime/removed-names.js';
 import { type ParsedArguments, readArguments } from '../arguments.js';
 import { callDebugPort, type DebugResult } from '../call/debug-call.js';

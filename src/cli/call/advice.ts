@@ -1,5 +1,5 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
-import { certificateFault } from '../../certificate-fault.js';
+import { certificateFault } from '../../runtime/error-texts.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { detectProtocol } from './detect-protocol.js';
 import type { ServerTarget } from './target.js';

@@ -8,7 +8,7 @@ import {
 } from '@grpc/grpc-js';
 import type { ClientCodec, RateLimitResponse } from '../../codec/messages.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
-import { ipOfTarget, withoutServerName } from '../../no-server-name.js';
+import { ipOfTarget, withoutServerName } from '../../runtime/no-server-name.js';
 import { readNamedFile } from '../../server/named-file.js';
 import { CommandError, EXIT } from '../io.js';
 import type { ServerTarget } from './target.js';

@@ -1,6 +1,6 @@
-import { certificateFault } from '../../certificate-fault.js';
-import { printableLine } from '../../printable.js';
-import { shown } from '../../shown-text.js';
+import { certificateFault } from '../../runtime/error-texts.js';
+import { printableLine } from '../../runtime/printable.js';
+import { shown } from '../../runtime/texts.js';
 import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
 import { detectProtocol } from './detect-protocol.js';
 

@@ -1,7 +1,7 @@
 import { type LoadedPolicies, loadParts, loadPolicies } from '../../config/files/load-policies.js';
 import { manifestsOf } from '../../config/manifests/manifest.js';
 import { shellText } from '../../config/show/shell-text.js';
-import { quantity } from '../../quantity.js';
+import { quantity } from '../../runtime/texts.js';
 import { loadOptions } from '../../server/policies/policy-place.js';
 import type { Settings } from '../../server/settings/settings-table.js';
 import { readArguments } from '../arguments.js';

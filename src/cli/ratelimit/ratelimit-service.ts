@@ -1,4 +1,4 @@
-import { firstNames } from '../../quantity.js';
+import { firstNames } from '../../runtime/texts.js';
 import type { Io } from '../io.js';
 
 /** Maximum number of arguments that the log names, and of characters that it shows of each. */

@@ -1,6 +1,6 @@
 import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
-import { printable, printableJson } from '../../printable.js';
-import { secondsText } from '../../runtime/span-text.js';
+import { printable, printableJson } from '../../runtime/printable.js';
+import { secondsText } from '../../runtime/texts.js';
 import { readArguments } from '../arguments.js';
 import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
 import { debugName, readDebugCall } from '../call/debug-server.js';

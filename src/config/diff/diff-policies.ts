@@ -20,7 +20,7 @@ import {
 import { rulesOfPlan } from '../../policy/plans/planned-rules.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
-import { quantity } from '../../quantity.js';
+import { quantity } from '../../runtime/texts.js';
 import { isPlanAddress } from '../read/plans/read-plans.js';
 import { describeDeriveRule } from '../show/dump-tree.js';
 import { isSame, type LocalChange, type PolicyChange } from './change.js';

@@ -1,6 +1,6 @@
 import type { PolicySet } from '../../policy/compiled-policy.js';
-import { printable, printableLine } from '../../printable.js';
-import { firstNames, quantity } from '../../quantity.js';
+import { printable, printableLine } from '../../runtime/printable.js';
+import { firstNames, quantity } from '../../runtime/texts.js';
 import { shellText } from '../show/shell-text.js';
 import { type DiffSummary, type Effect, type PolicyChange, summaryOf } from './change.js';
 import { diffPolicies } from './diff-policies.js';

@@ -2,7 +2,7 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import type { Rule } from '../../policy/rule.js';
 import { matcherField } from '../../policy/values/value-matcher.js';
-import { firstNames } from '../../quantity.js';
+import { firstNames } from '../../runtime/texts.js';
 import { isSame, type LocalChange } from './change.js';
 import {
   affectsOthers,

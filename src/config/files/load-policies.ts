@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import type { PolicySet } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
-import { messageOf } from '../../regular-file.js';
+import { messageOf } from '../../runtime/regular-file.js';
 import { runToCompletion } from '../../runtime/turns.js';
-import { comparablePath } from '../../working-directory.js';
+import { comparablePath } from '../../runtime/working-directory.js';
 import { isPlanAddress, planFile } from '../read/plans/read-plans.js';
 import { openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { type TableFiles, tableNames } from '../read/read-derive.js';

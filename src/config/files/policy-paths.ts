@@ -1,9 +1,9 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { firstNames } from '../../quantity.js';
-import { messageOf, readRegularFile } from '../../regular-file.js';
+import { messageOf, readRegularFile } from '../../runtime/regular-file.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
-import { workingDirectoryHint } from '../../working-directory.js';
+import { firstNames } from '../../runtime/texts.js';
+import { workingDirectoryHint } from '../../runtime/working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../yaml/yaml-value.js';
 

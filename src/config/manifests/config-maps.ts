@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import { nearest } from '../../nearest-name.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { planFile } from '../read/plans/read-plans.js';
 import { type OpenedSource, openPart, unopened } from '../read/policy-source.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';

@@ -1,8 +1,8 @@
-import { nearest } from '../../nearest-name.js';
 import type { UnmatchedMode } from '../../policy/policy.js';
 import { isSecretKey } from '../../policy/redact.js';
 import type { NodeFields, StepSpec } from '../../policy/spec.js';
 import { Wildcard } from '../../policy/values/wildcard.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader } from './field-reader.js';
 import { type DerivedValue, differsByMore } from './read-derive.js';

@@ -1,4 +1,4 @@
-import { nearest } from '../../nearest-name.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import type { RemovedKey } from '../../runtime/removed-names.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import { MAX_PROBLEMS, type Position, type ProblemList } from '../yaml/config-problem.js';

@@ -1,4 +1,4 @@
-import { nearest } from '../../nearest-name.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import type {

@@ -1,4 +1,4 @@
-import { nearest } from '../../nearest-name.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { REMOVED_POLICY_KEYS } from '../../runtime/removed-names.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import { VARIABLE } from '../yaml/syntax-problem.js';

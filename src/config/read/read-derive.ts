@@ -1,10 +1,10 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import { nearest } from '../../nearest-name.js';
 import { UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.js';
 import { normalisePath } from '../../policy/paths/normalise-path.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import type { ConditionSpec, DeriveRuleSpec, StepSpec, TableSpec } from '../../policy/spec.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import { ProblemList } from '../yaml/config-problem.js';
 import { parseYaml, type YamlMap } from '../yaml/yaml-document.js';

@@ -1,4 +1,3 @@
-import { nearest } from '../../nearest-name.js';
 import { limitPart } from '../../policy/names/bucket-key.js';
 import { placeBelow, ruleDigest } from '../../policy/names/rule-digest.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
@@ -13,6 +12,7 @@ import {
   secretSources,
 } from '../../policy/spec.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import { DerivedEntries } from './derived-entries.js';

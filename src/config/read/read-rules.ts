@@ -1,6 +1,6 @@
 import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
-import { nearest } from '../../nearest-name.js';
 import type { AddedHeader, OnOver, RuleSpec } from '../../policy/rule.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { Fields } from './field.js';
 import type { FieldReader, Located } from './field-reader.js';

@@ -1,6 +1,6 @@
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
-import { nearest } from '../../nearest-name.js';
 import { describeMicros } from '../../policy/describe.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
 import { readPlain } from '../yaml/yaml-scalar.js';

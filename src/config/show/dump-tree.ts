@@ -17,7 +17,7 @@ import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import { describeMatcher } from '../../policy/values/value-matcher.js';
-import { quantity } from '../../quantity.js';
+import { quantity } from '../../runtime/texts.js';
 
 /**
  * Returns the whole configuration as text for `/rlconfig?format=tree`: every domain with its settings, derive steps and

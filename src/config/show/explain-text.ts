@@ -8,7 +8,7 @@ import {
 } from '../../policy/describe.js';
 import { describeCustomerPlan } from '../../policy/plans/customer-plan.js';
 import type { Rule } from '../../policy/rule.js';
-import { printableLine } from '../../printable.js';
+import { printableLine } from '../../runtime/printable.js';
 import type { BucketPlace, ExplainedRule, Explanation, Origin } from './explain.js';
 import { shellText } from './shell-text.js';
 

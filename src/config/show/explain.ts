@@ -1,5 +1,4 @@
 import type { Entry } from '../../limiter/entry.js';
-import { nearest } from '../../nearest-name.js';
 import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.js';
 import { MatchWork } from '../../policy/match-work.js';
@@ -12,7 +11,8 @@ import type { DeniedResponse, HeaderFamilies, Rule } from '../../policy/rule.js'
 import { canonicalAddress } from '../../policy/values/cidr.js';
 import { longestBlock } from '../../policy/values/cidr-table.js';
 import { firstMatch } from '../../policy/values/regex-list.js';
-import { firstNames } from '../../quantity.js';
+import { nearest } from '../../runtime/nearest-name.js';
+import { firstNames } from '../../runtime/texts.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { didYouMean, type KeyPath, pathText, rulePaths, whyUnmatched } from './why-unmatched.js';
 

@@ -1,4 +1,4 @@
-import { UNPRINTABLE } from '../../printable.js';
+import { UNPRINTABLE } from '../../runtime/printable.js';
 
 /** Maximum number of characters shown. Longer strings are cut, because a line is for people to read. */
 const MAX_CHARACTERS = 100;

@@ -1,7 +1,7 @@
-import { nearest } from '../../nearest-name.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
-import { quantity } from '../../quantity.js';
+import { nearest } from '../../runtime/nearest-name.js';
+import { quantity } from '../../runtime/texts.js';
 import { shellText } from './shell-text.js';
 
 /** Keys of the entries that lead to a rule, from the first level on. */

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { assetPath } from '../../assets.js';
-import { threadError } from '../../working-directory.js';
+import { assetPath } from '../../runtime/assets.js';
+import { threadError } from '../../runtime/working-directory.js';
 import type { PlanBytes } from '../read/read-domain.js';
 import type { KnownRows, UpdateResult } from './redis-rows.js';
 

@@ -8,9 +8,9 @@ import {
   Worker,
   workerData,
 } from 'node:worker_threads';
-import { assetPath } from '../../assets.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
+import { assetPath } from '../../runtime/assets.js';
 import { runInTurns } from '../../runtime/turns.js';
 import type { LoadedPolicies, PreviousPolicies, ReadPolicies } from '../files/load-policies.js';
 import { buildBatches, inBatches, type PolicyItem, specItems } from './policy-transfer.js';

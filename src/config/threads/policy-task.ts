@@ -1,6 +1,6 @@
 import { parentPort, Worker, workerData } from 'node:worker_threads';
-import { assetPath } from '../../assets.js';
 import type { PolicySet } from '../../policy/compiled-policy.js';
+import { assetPath } from '../../runtime/assets.js';
 import { runToCompletion, turn, withTimeout } from '../../runtime/turns.js';
 import type { ChangeSummary } from '../diff/render-diff.js';
 import { type ConfigForm, rlconfigText, type ShownConfig } from '../show/dump.js';

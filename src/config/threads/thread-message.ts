@@ -1,6 +1,6 @@
 import { constants, setPriority } from 'node:os';
 import type { Worker } from 'node:worker_threads';
-import { threadError } from '../../working-directory.js';
+import { threadError } from '../../runtime/working-directory.js';
 
 /** Resolves with the message of a thread. Rejects if the thread `does` not end its work: `loads policies`. */
 export function messageOf<Message>(thread: Worker, does: string): Promise<Message> {

@@ -6,7 +6,7 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js';
-import { withoutServerName } from '../../no-server-name.js';
+import { withoutServerName } from '../../runtime/no-server-name.js';
 import {
   type DiscoveryCodec,
   type DiscoveryRequest,

@@ -1,6 +1,6 @@
-import { printableLine } from '../../printable.js';
-import { quantity } from '../../quantity.js';
+import { printableLine } from '../../runtime/printable.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
+import { quantity } from '../../runtime/texts.js';
 
 /** An error or warning about a file of the policy. */
 export interface ConfigProblem {

@@ -1,5 +1,5 @@
-import { expectState } from '../../invariant.js';
 import { freeBuffer } from '../../runtime/free-buffer.js';
+import { expectState } from '../../runtime/invariant.js';
 
 /** Length of a message prefix: the compressed flag and a 4-byte length (gRPC over HTTP/2, Length-Prefixed-Message). */
 export const PREFIX_BYTES = 5;

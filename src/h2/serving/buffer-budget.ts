@@ -1,4 +1,4 @@
-import { expectState } from '../../invariant.js';
+import { expectState } from '../../runtime/invariant.js';
 
 /**
  * Number of size classes of accounts. There are four classes to an octave, so the sizes in one class differ by at most

@@ -1,4 +1,4 @@
-import { expectState } from '../../invariant.js';
+import { expectState } from '../../runtime/invariant.js';
 import { CONTROL_FRAMES_PER_MESSAGE, type ControlBudget } from '../control-budget.js';
 import {
   FLAG,

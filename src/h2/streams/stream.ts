@@ -1,4 +1,4 @@
-import { expectState, invariant } from '../../invariant.js';
+import { expectState, invariant } from '../../runtime/invariant.js';
 import type { HeaderField } from '../hpack/header-field.js';
 import type { RequestHead, ServerConnection, ServerStream } from '../request-handler.js';
 

@@ -1,4 +1,4 @@
-import { UNPRINTABLE } from '../../printable.js';
+import { UNPRINTABLE } from '../../runtime/printable.js';
 
 /* Displays names and values from outside. Their characters are always visible and have no effect on the page. */
 

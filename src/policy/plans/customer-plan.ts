@@ -1,6 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
-import { spanInWords } from '../../runtime/span-text.js';
+import { spanInWords } from '../../runtime/texts.js';
 import {
   BLOCKED,
   findRow,

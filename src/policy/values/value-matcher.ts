@@ -1,4 +1,4 @@
-import { firstNames } from '../../quantity.js';
+import { firstNames } from '../../runtime/texts.js';
 import { sha256Hex } from '../names/sha256.js';
 
 /** A switch over kinds must be exhaustive, which the compiler checks. */

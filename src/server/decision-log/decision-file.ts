@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, type Stats, statSync, writeSync } from 'node:fs';
-import { workingDirectoryHint } from '../../working-directory.js';
+import { workingDirectoryHint } from '../../runtime/working-directory.js';
 
 /** Interval between two checks whether the file at the path was replaced, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;

@@ -1,8 +1,8 @@
 import { exactTimeText } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
-import { printableJson } from '../../printable.js';
+import { printableJson } from '../../runtime/printable.js';
+import { MAX_CHARACTERS, shown } from '../../runtime/texts.js';
 import type { DecisionRecord, DescriptorRecord } from '../../service/record/decision-record.js';
-import { MAX_CHARACTERS, shown } from '../../shown-text.js';
 
 /**
  * Version of the format, in the member `decision` of each line. It increases with each change that readers must know.

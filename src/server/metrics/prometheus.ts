@@ -1,5 +1,6 @@
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../config/yaml/yaml-value.js';
+import { workingDirectoryHint } from '../../runtime/working-directory.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
 import { MappedMetrics } from '../../telemetry/mapping/mapped-metrics.js';
@@ -7,7 +8,6 @@ import { Mapper } from '../../telemetry/mapping/mapper.js';
 import type { Mapping } from '../../telemetry/mapping/mapping.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { extraTags } from '../../telemetry/statsd/stats-sink.js';
-import { workingDirectoryHint } from '../../working-directory.js';
 import { readNamedFile } from '../named-file.js';
 import { ConfigWarnings } from '../policies/policy-log.js';
 import { servesReference } from '../settings/settings-check.js';

@@ -2,7 +2,7 @@ import type { PolicyProvider } from '../../config/policy-provider.js';
 import { PolicyDiffer } from '../../config/threads/policy-task.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/compiled-policy.js';
-import { quantity } from '../../quantity.js';
+import { quantity } from '../../runtime/texts.js';
 import type { Logger } from '../../telemetry/logger.js';
 
 /**

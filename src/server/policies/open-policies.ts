@@ -13,7 +13,7 @@ import { type PolicyLoader, ThreadPolicyLoader } from '../../config/threads/poli
 import { countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
-import { quantity } from '../../quantity.js';
+import { quantity } from '../../runtime/texts.js';
 import { runInTurns } from '../../runtime/turns.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Settings } from '../settings/settings-table.js';

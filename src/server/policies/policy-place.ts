@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { assetPath } from '../../assets.js';
 import type { LoadOptions } from '../../config/files/load-policies.js';
 import type { PolicyPlace } from '../../config/files/policy-paths.js';
+import { assetPath } from '../../runtime/assets.js';
 import { shownAddress } from '../../runtime/shown-address.js';
 import type { Settings } from '../settings/settings-table.js';
 

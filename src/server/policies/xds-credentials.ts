@@ -4,7 +4,7 @@ import { checkServerIdentity, rootCertificates } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { type ChannelCredentials, credentials, type VerifyOptions } from '@grpc/grpc-js';
 import { hasSubjectAltName } from '../../h2/tls-material.js';
-import { ipOfTarget } from '../../no-server-name.js';
+import { ipOfTarget } from '../../runtime/no-server-name.js';
 import { loadNamedFile } from '../named-file.js';
 import { MAX_TLS_FILE_BYTES } from '../tls-files.js';
 import type { XdsServer } from './xds-servers.js';

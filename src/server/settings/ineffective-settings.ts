@@ -1,5 +1,5 @@
 import { shellText } from '../../config/show/shell-text.js';
-import { nearest } from '../../nearest-name.js';
+import { nearest } from '../../runtime/nearest-name.js';
 import { REMOVED_VARIABLE_NAMES } from '../../runtime/removed-names.js';
 import { readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { GivenSettings } from './settings-check.js';

@@ -29,7 +29,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
-import { shown } from '../../shown-text.js';
+import { shown } from '../../runtime/texts.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { type HeaderLookup, MAX_TRACE_HEADER } from '../calls/trace-id.js';
 import type { CallTrace, SpanLosses } from '../calls/tracing.js';

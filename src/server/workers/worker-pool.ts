@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
-import { expectState } from '../../invariant.js';
 import { BackOff } from '../../runtime/back-off.js';
+import { expectState } from '../../runtime/invariant.js';
 import type { Family } from '../../telemetry/family.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { ServingAddresses } from '../server-core.js';

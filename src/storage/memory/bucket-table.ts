@@ -1,6 +1,6 @@
-import { invariant } from '../../invariant.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RunningBucket } from '../../limiter/running-bucket.js';
+import { invariant } from '../../runtime/invariant.js';
 import { ExpiryHeap } from './expiry-heap.js';
 import { KeyIndex } from './key-index.js';
 import { KeyWords } from './key-words.js';

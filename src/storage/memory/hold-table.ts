@@ -1,4 +1,3 @@
-import { expectState } from '../../invariant.js';
 import type { TakeItem } from '../../limiter/bucket-store.js';
 import {
   type HeldHits,
@@ -12,6 +11,7 @@ import {
   type StoredHold,
   storedCount,
 } from '../../limiter/holds/hold-book.js';
+import { expectState } from '../../runtime/invariant.js';
 import { ExpiryHeap } from './expiry-heap.js';
 import { HoldId, HoldRecords } from './hold-records.js';
 import { KeyIndex } from './key-index.js';

@@ -1,4 +1,4 @@
-import { invariant } from '../../invariant.js';
+import { invariant } from '../../runtime/invariant.js';
 import type { Slot } from './record-arena.js';
 
 const CHUNK_BITS = 13;

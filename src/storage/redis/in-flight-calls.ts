@@ -1,6 +1,6 @@
-import { BrokenInvariant } from '../../invariant.js';
 import { StorageError, type StorageFailure } from '../../limiter/bucket-store.js';
 import { ignore } from '../../runtime/ignore.js';
+import { BrokenInvariant } from '../../runtime/invariant.js';
 import { LinkedList } from '../../runtime/linked-list.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';

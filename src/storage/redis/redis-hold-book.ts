@@ -1,4 +1,3 @@
-import { readAsset } from '../../assets.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Settlement } from '../../limiter/holds/hold.js';
 import {
@@ -9,6 +8,7 @@ import {
   type StoredHold,
   storedCount,
 } from '../../limiter/holds/hold-book.js';
+import { readAsset } from '../../runtime/assets.js';
 import type { RedisBuckets } from './redis-buckets.js';
 import { holdsKey, redisKey } from './redis-key.js';
 import { encodeId } from './take-script.js';

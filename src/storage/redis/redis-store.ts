@@ -1,9 +1,9 @@
-import { expectState } from '../../invariant.js';
-import type { Redis } from '../../ioredis.js';
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
-import { quantity } from '../../quantity.js';
+import { expectState } from '../../runtime/invariant.js';
+import type { Redis } from '../../runtime/ioredis.js';
 import { Signal } from '../../runtime/signal.js';
+import { quantity } from '../../runtime/texts.js';
 import { IdleWait, SYSTEM_TIMERS, type TimerSource } from '../../runtime/timers.js';
 import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded/shard.js';

@@ -1,7 +1,7 @@
-import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeOutcome, TakeResult } from '../../limiter/bucket-store.js';
 import { freesExpired } from '../../limiter/holds/hold.js';
 import { append } from '../../runtime/append.js';
+import { expectState } from '../../runtime/invariant.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import type { Partition, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { readAsset } from '../../assets.js';
 import type { Enforcement, TakeItem } from '../../limiter/bucket-store.js';
 import {
   freesExpired,
@@ -15,6 +14,7 @@ import { isCharge, type Rate } from '../../limiter/rate.js';
 import type { BucketOperation } from '../../limiter/rate-algorithm.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
 import { append } from '../../runtime/append.js';
+import { readAsset } from '../../runtime/assets.js';
 
 /** The text of a script, and its SHA-1 digest, the name in Redis. */
 export interface Script {

@@ -1,4 +1,3 @@
-import { expectState } from '../../invariant.js';
 import {
   StorageError,
   type TakeItem,
@@ -8,6 +7,7 @@ import {
 import { deniesRequest } from '../../limiter/decide.js';
 import { placeableHold } from '../../limiter/holds/hold.js';
 import { isCharge } from '../../limiter/rate.js';
+import { expectState } from '../../runtime/invariant.js';
 import { outcomesBeforeTake } from './give-back.js';
 import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 

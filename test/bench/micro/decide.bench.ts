@@ -5,12 +5,12 @@
 
 import { readFileSync } from 'node:fs';
 import { TopCounts } from '../../../src/admin/top/top-counts.js';
-import { assetPath } from '../../../src/assets.js';
 import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { DescriptorEntry } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { MatchWork } from '../../../src/policy/match-work.js';
+import { assetPath } from '../../../src/runtime/assets.js';
 import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';

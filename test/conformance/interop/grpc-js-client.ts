@@ -12,7 +12,7 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { service as healthService } from 'grpc-health-check';
-import { assetPath } from '../../../src/assets.js';
+import { assetPath } from '../../../src/runtime/assets.js';
 import type { Decision, Failure, InteropReport } from './interop-report.js';
 
 interface RlsResponse {

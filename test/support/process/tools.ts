@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { assetPath } from '../../../src/assets.js';
+import { assetPath } from '../../../src/runtime/assets.js';
 
 /** Path of the repository, the parent of build/. */
 export const repositoryRoot = assetPath('..');

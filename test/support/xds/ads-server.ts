@@ -5,8 +5,8 @@ import {
   type ServerDuplexStream,
 } from '@grpc/grpc-js';
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
-import { assetPath } from '../../../src/assets.js';
 import { STREAM_PATH } from '../../../src/config/xds/discovery.js';
+import { assetPath } from '../../../src/runtime/assets.js';
 import { closeLater } from '../process/close-later.js';
 
 /** Message from the client, as proto-loader decodes it. */

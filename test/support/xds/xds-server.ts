@@ -1,5 +1,5 @@
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
-import { assetPath } from '../../../src/assets.js';
+import { assetPath } from '../../../src/runtime/assets.js';
 import { closeLater } from '../process/close-later.js';
 import { httpRequest } from '../process/http-client.js';
 import { type StartedProcess, startProcess } from '../process/processes.js';

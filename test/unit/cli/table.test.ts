@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { columnsOf, padded, tableLines, wrapped } from '../../../src/cli/table.js';
 import { entriesText } from '../../../src/cli/value-text.js';
-import { printableJson } from '../../../src/printable.js';
-import { secondsText } from '../../../src/runtime/span-text.js';
+import { printableJson } from '../../../src/runtime/printable.js';
+import { secondsText } from '../../../src/runtime/texts.js';
 
 test.each([
   ['', 0],

@@ -1,8 +1,8 @@
 import { loadSync } from '@grpc/proto-loader';
 import { describe, expect, test } from '@jest/globals';
-import { assetPath } from '../../../src/assets.js';
 import { loadRateLimitDefinition } from '../../../src/codec/client-codec.js';
 import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import { assetPath } from '../../../src/runtime/assets.js';
 
 interface DescriptorJson {
   readonly name: string;

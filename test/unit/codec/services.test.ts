@@ -3,7 +3,6 @@
  */
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { describe, expect, test } from '@jest/globals';
-import { assetPath } from '../../../src/assets.js';
 import { DecodeError } from '../../../src/codec/messages.js';
 import { protoFiles } from '../../../src/codec/proto-files.js';
 import {
@@ -18,6 +17,7 @@ import {
   decodeReflectionRequest,
   encodeReflectionResponse,
 } from '../../../src/codec/services/reflection-messages.js';
+import { assetPath } from '../../../src/runtime/assets.js';
 
 const includeDirs = [assetPath('proto')];
 const health = loadSync('grpc/health/v1/health.proto', { includeDirs, enums: String, defaults: true });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { BrokenInvariant } from '../../../src/invariant.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
 import { costCarry, costWhole, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
+import { BrokenInvariant } from '../../../src/runtime/invariant.js';
 
 describe('tokenBucketRate', () => {
   test('reduces the time of one token to lowest terms', () => {

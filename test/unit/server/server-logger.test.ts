@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { expectState } from '../../../src/invariant.js';
+import { expectState } from '../../../src/runtime/invariant.js';
 import { logBrokenInvariants } from '../../../src/server/server-logger.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import type { Metrics } from '../../../src/telemetry/metrics.js';

@@ -1,7 +1,7 @@
 import { StorageError, type TakeItem } from '../../../limiter/bucket-store.js';
 import { heldCount, MAX_SLOTS_PER_ITEM, type Settlement } from '../../../limiter/holds/hold.js';
 import { MAX_LISTED_HOLDS, storedCount } from '../../../limiter/holds/hold-book.js';
-import { quantity } from '../../../quantity.js';
+import { quantity } from '../../../runtime/texts.js';
 import { turn } from '../../../runtime/turns.js';
 import { heldRule } from '../../../service/holds/held-rules.js';
 import { settlementItem } from '../../../service/holds/hold-end.js';

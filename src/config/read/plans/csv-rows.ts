@@ -1,6 +1,6 @@
-import { nearest } from '../../../nearest-name.js';
-import { quantity } from '../../../quantity.js';
+import { nearest } from '../../../runtime/nearest-name.js';
 import { shownStart } from '../../../runtime/shown-address.js';
+import { quantity } from '../../../runtime/texts.js';
 import { type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { isNullText } from '../../yaml/yaml-scalar.js';
 import { type RowSink, unknownColumn } from './row-sink.js';

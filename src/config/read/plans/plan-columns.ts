@@ -1,8 +1,8 @@
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
-import { nearest } from '../../../nearest-name.js';
 import { type ColumnKind, FIRST_COLUMN, PLAN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { PHASES, type Phase } from '../../../policy/rule.js';
+import { nearest } from '../../../runtime/nearest-name.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import { isNullText } from '../../yaml/yaml-scalar.js';
 import { joinPath } from '../../yaml/yaml-value.js';

@@ -1,4 +1,3 @@
-import { nearest } from '../../../nearest-name.js';
 import { describeDrop } from '../../../policy/describe.js';
 import {
   BLOCKED,
@@ -19,8 +18,9 @@ import {
   valuesOfRow,
 } from '../../../policy/plans/plan-table.js';
 import { PHASES } from '../../../policy/rule.js';
+import { nearest } from '../../../runtime/nearest-name.js';
 import { shownStart } from '../../../runtime/shown-address.js';
-import { workingDirectoryHint } from '../../../working-directory.js';
+import { workingDirectoryHint } from '../../../runtime/working-directory.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { MAX_PLAN_ROWS } from '../policy-fields.js';
 import type { TableFiles } from '../read-derive.js';

@@ -1,10 +1,10 @@
 import { dirname, isAbsolute, join, normalize } from 'node:path';
-import { nearest } from '../../../nearest-name.js';
 import { MAX_KEY_UNITS } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
-import { firstNames, quantity } from '../../../quantity.js';
+import { nearest } from '../../../runtime/nearest-name.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
 import { shownStart } from '../../../runtime/shown-address.js';
+import { firstNames, quantity } from '../../../runtime/texts.js';
 import { isNullText } from '../../yaml/yaml-scalar.js';
 import type { FieldReader, Located } from '../field-reader.js';
 import { readMapping } from '../field-values.js';

@@ -1,9 +1,9 @@
 import { isCalendarUnit, suggestTimeZone, timeZoneName } from '../../../limiter/calendar.js';
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
-import { nearest } from '../../../nearest-name.js';
 import { type RateKeys, type RateSpec, rateSpecOfKeys } from '../../../policy/plans/plan-rate.js';
 import type { HoldSpec } from '../../../policy/rule.js';
+import { nearest } from '../../../runtime/nearest-name.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../field-reader.js';
 import { type FieldValues, readFields, readMapping } from '../field-values.js';

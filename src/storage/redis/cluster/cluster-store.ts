@@ -6,9 +6,9 @@ import {
 } from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/failure-policy.js';
-import { quantity } from '../../../quantity.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { Signal } from '../../../runtime/signal.js';
+import { quantity } from '../../../runtime/texts.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';

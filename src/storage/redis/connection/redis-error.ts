@@ -1,4 +1,4 @@
-import { withoutArguments } from '../../../redis-auth.js';
+import { withoutArguments } from '../../../runtime/redis-auth.js';
 
 /** Start of messages about a sharding proxy; see probe.ts. */
 export const IS_PROXY = 'this address belongs to a proxy:';

@@ -1,8 +1,13 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { AbstractConnector, type Redis, type RedisOptions, SentinelConnector } from '../../../ioredis.js';
-import { networkMessage } from '../../../network-message.js';
+import { networkMessage } from '../../../runtime/error-texts.js';
 import { ignore } from '../../../runtime/ignore.js';
+import {
+  AbstractConnector,
+  type Redis,
+  type RedisOptions,
+  SentinelConnector,
+} from '../../../runtime/ioredis.js';
 import { StallTolerantTimer } from '../../../runtime/timers.js';
 
 type Connector = NonNullable<RedisOptions['Connector']>;

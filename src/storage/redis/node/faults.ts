@@ -1,5 +1,5 @@
-import { certificateFault } from '../../../certificate-fault.js';
 import type { StoreFault } from '../../../limiter/failure-policy.js';
+import { certificateFault } from '../../../runtime/error-texts.js';
 import { IS_PROXY } from '../connection/redis-error.js';
 
 /**

@@ -1,11 +1,11 @@
-import { Redis, ReplyError } from '../../../ioredis.js';
 import { StorageError } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/failure-policy.js';
-import { networkMessage } from '../../../network-message.js';
-import { authenticate, withoutArguments } from '../../../redis-auth.js';
 import { BackOff } from '../../../runtime/back-off.js';
+import { networkMessage } from '../../../runtime/error-texts.js';
 import { ignore } from '../../../runtime/ignore.js';
+import { Redis, ReplyError } from '../../../runtime/ioredis.js';
+import { authenticate, withoutArguments } from '../../../runtime/redis-auth.js';
 import { StallTolerantTimer } from '../../../runtime/timers.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import {

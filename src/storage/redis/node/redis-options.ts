@@ -1,7 +1,7 @@
 import { connect as connectClear, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext } from 'node:tls';
-import type { RedisOptions } from '../../../ioredis.js';
 import { timerMs } from '../../../limiter/clock.js';
+import type { RedisOptions } from '../../../runtime/ioredis.js';
 import type { RedisServerOptions } from '../connection/connection-options.js';
 import { type ConnectorOwner, DISCONNECT_MS, fixedConnector, masterConnector } from './connector.js';
 

@@ -1,4 +1,4 @@
-import { type Command, type Redis, ReplyError } from '../../../ioredis.js';
+import { type Command, type Redis, ReplyError } from '../../../runtime/ioredis.js';
 import { RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
 
 /** Cached prefixes of an argument, `\r\n$<length>\r\n`, by length. */

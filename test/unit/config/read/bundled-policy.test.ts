@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { assetPath } from '../../../../src/assets.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import type { DomainPolicy } from '../../../../src/policy/policy.js';
+import { assetPath } from '../../../../src/runtime/assets.js';
 import { entries } from '../../../support/policy/policies.js';
 
 const loaded = loadPolicies([assetPath('deploy/policies/open-api.yaml')]);

@@ -3,7 +3,6 @@
 import { loadSync } from '@grpc/proto-loader';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { assetPath } from '../../../../src/assets.js';
 import { readDocuments } from '../../../../src/config/files/load-policies.js';
 import type { Field, MappingName } from '../../../../src/config/read/field.js';
 import { POLICY_FIELDS } from '../../../../src/config/read/policy-fields.js';
@@ -15,6 +14,7 @@ import {
   ProblemList,
 } from '../../../../src/config/yaml/config-problem.js';
 import { parseYaml, type YamlValue } from '../../../../src/config/yaml/yaml-document.js';
+import { assetPath } from '../../../../src/runtime/assets.js';
 import { fieldsOf, resourceOf } from '../../../support/xds/policy-resource.js';
 import { encodeConfig } from '../../../support/xds/xds-server.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { assetPath } from '../../../../src/assets.js';
+import { assetPath } from '../../../../src/runtime/assets.js';
 import {
   BUNDLED_POLICY,
   overlookedPolicies,

@@ -1,8 +1,8 @@
 /* Ends of requests in calls that are refused, or whose limits are not decided. */
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
-import { BrokenInvariant } from '../../../../src/invariant.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
+import { BrokenInvariant } from '../../../../src/runtime/invariant.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
 import {
   decodeToken,

@@ -14,6 +14,6 @@ function areStringMethodsFast(): boolean {
 test('the methods of strings stay fast after ioredis is loaded', () => {
   require('ioredis');
   expect(areStringMethodsFast()).toBe(false);
-  require('../../../../src/ioredis.js');
+  require('../../../../src/runtime/ioredis.js');
   expect(areStringMethodsFast()).toBe(true);
 });

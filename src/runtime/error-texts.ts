@@ -7,3 +7,11 @@ export function networkMessage(error: Error): string {
   const { errors = [] } = error as Partial<AggregateError>;
   return errors.map(({ message }: Error) => message).join(', ') || error.name;
 }
+
+/**
+ * Returns OpenSSL's reason for rejecting a certificate, without the advice about Node.js options that newer versions of
+ * Node.js append to `message`.
+ */
+export function certificateFault(message: string): string {
+  return message.replace(/; if the root CA is installed locally, [^)]*$/, '');
+}

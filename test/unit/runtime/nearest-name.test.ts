@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { nearest } from '../../src/nearest-name.js';
+import { nearest } from '../../../src/runtime/nearest-name.js';
 
 describe('the nearest name', () => {
   test.each([

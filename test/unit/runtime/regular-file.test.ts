@@ -1,9 +1,9 @@
 import { truncateSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { loadRegularFile, readRegularFile } from '../../src/regular-file.js';
-import { IRREGULAR_FILES, type IrregularFile, replaceWith } from '../support/process/irregular-files.js';
-import { TempDir } from '../support/process/temp-dir.js';
+import { loadRegularFile, readRegularFile } from '../../../src/runtime/regular-file.js';
+import { IRREGULAR_FILES, type IrregularFile, replaceWith } from '../../support/process/irregular-files.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 
 const MAX_BYTES = 200_000;
 

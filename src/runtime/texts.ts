@@ -1,3 +1,23 @@
+/** Returns a count with its noun: `1 rule`, `2 rules`. */
+export function quantity(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** Returns the first names for a message, and the number of the others: `a, b, and 3 more`. `show` quotes a name. */
+export function firstNames(names: readonly string[], max: number, show = (name: string) => name): string {
+  const more = names.length - max;
+  return names.slice(0, max).map(show).join(', ') + (more > 0 ? `, and ${more} more` : '');
+}
+
+/** Maximum number of characters of a string in a log line. */
+export const MAX_CHARACTERS = 256;
+
+/** Returns the beginning of a string with more than `most` characters, and the number of missing characters. */
+export function shown(text: string, most = MAX_CHARACTERS): string {
+  if (text.length <= most) return text;
+  return `${text.slice(0, most)}… (${quantity(text.length - most, 'more character')})`;
+}
+
 const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86_400;

@@ -1,9 +1,14 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { CODE } from '../../src/codec/messages.js';
-import { BrokenInvariant, expectState, invariant, reportBrokenInvariants } from '../../src/invariant.js';
-import type { BucketStore } from '../../src/limiter/bucket-store.js';
-import { addTo } from '../../src/limiter/running-bucket.js';
-import { Decider, descriptor } from '../support/policy/decider.js';
+import { CODE } from '../../../src/codec/messages.js';
+import type { BucketStore } from '../../../src/limiter/bucket-store.js';
+import { addTo } from '../../../src/limiter/running-bucket.js';
+import {
+  BrokenInvariant,
+  expectState,
+  invariant,
+  reportBrokenInvariants,
+} from '../../../src/runtime/invariant.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 let end = (): void => {};
 afterEach(() => end());

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ipOfTarget } from '../../src/no-server-name.js';
+import { ipOfTarget } from '../../../src/runtime/no-server-name.js';
 
 test.each([
   ['127.0.0.1:8081', '127.0.0.1'],

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { visibleText } from '../../src/page/text/shown-text.js';
-import { printable, printableLine, printableLines } from '../../src/printable.js';
+import { visibleText } from '../../../src/page/text/shown-text.js';
+import { printable, printableLine, printableLines } from '../../../src/runtime/printable.js';
 
 const range = (first: number, last: number): string[] =>
   Array.from({ length: last - first + 1 }, (_, at) => String.fromCodePoint(first + at));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
  * `build/` under their path in the repository, so a process needs only `build/` and `node_modules/`. No other module
  * knows its own location on disk.
  */
-const root = join(__dirname, '..');
+const root = join(__dirname, '../..');
 
 /**
  * Returns the absolute path of a shipped file or folder, given its path in the repository (`proto`, `package.json`).

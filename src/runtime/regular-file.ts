@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { withoutAddressSecrets } from './runtime/shown-address.js';
+import { withoutAddressSecrets } from './shown-address.js';
 import { workingDirectoryHint } from './working-directory.js';
 
 /*

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
-import { describeRate } from '../../src/policy/describe.js';
-import { quantity } from '../../src/quantity.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { describeRate } from '../../../src/policy/describe.js';
+import { quantity } from '../../../src/runtime/texts.js';
 
 test('a noun is singular only for 1', () => {
   expect([0, 1, 2].map((count) => quantity(count, 'rule'))).toEqual(['0 rules', '1 rule', '2 rules']);
