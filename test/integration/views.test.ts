@@ -1,4 +1,4 @@
-/* Tests hostile requests for views of policies with 900 and 4,000 rules, and a log that is not read. */
+/* Tests hostile requests for views of policies with 800 and 4,000 rules, and a log that is not read. */
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { expect, test } from '@jest/globals';
@@ -10,7 +10,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
 /** Number of rules of a policy that the main thread renders, and of one that a thread renders. */
-const FEW_RULES = 900;
+const FEW_RULES = 800;
 const RULES = 4000;
 
 function policyOf(rules: number): string {
