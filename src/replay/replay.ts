@@ -110,11 +110,11 @@ export class Replay {
     const { policy, against, map, by } = options;
     this.#options = options;
     this.#tally = new Tally(by);
-    const hasHolds = [policy, against].some((set) => set !== undefined && holdsIn(set));
+    const wantsEnds = map?.end !== undefined || [policy, against].some((set) => set && holdsIn(set));
     this.#unlimited = new UnlimitedStore(this.#newStore(), this.#clock);
     this.#store = this.#newStore();
     this.#before = against && this.#newDecider(against, this.#newStore());
-    if (hasHolds || map?.end !== undefined) {
+    if (wantsEnds) {
       // What a request uses at its end depends on whether its start was allowed.
       this.#after = this.#newDecider(policy, this.#store);
       this.#deciders = [this.#after, this.#newDecider(policy, this.#unlimited)];
@@ -123,7 +123,6 @@ export class Replay {
       this.#deciders = [this.#after];
     }
     if (this.#before !== undefined) this.#deciders = [this.#before, ...this.#deciders];
-    const wantsEnds = hasHolds || map?.end !== undefined;
     this.#read = map === undefined ? decisionReader(this.#facts) : mappedReader(map, wantsEnds, this.#facts);
   }
 

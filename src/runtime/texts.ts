@@ -24,15 +24,10 @@ const DAY = 86_400;
 
 /** Formats a duration in words, rounded down to one unit: `1 second`, `59 minutes`, `47 hours`, `2 days`. */
 export function spanInWords(seconds: number): string {
-  if (seconds < MINUTE) return countOf(seconds, 'second');
-  if (seconds < HOUR) return countOf(seconds / MINUTE, 'minute');
-  if (seconds < 2 * DAY) return countOf(seconds / HOUR, 'hour');
-  return countOf(seconds / DAY, 'day');
-}
-
-function countOf(amount: number, unit: string): string {
-  const count = Math.floor(amount);
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+  if (seconds < MINUTE) return quantity(Math.floor(seconds), 'second');
+  if (seconds < HOUR) return quantity(Math.floor(seconds / MINUTE), 'minute');
+  if (seconds < 2 * DAY) return quantity(Math.floor(seconds / HOUR), 'hour');
+  return quantity(Math.floor(seconds / DAY), 'day');
 }
 
 /** Formats a duration for people: `0.3s`, `42s`, `9m58s`, `5h04m`, `3d02h`. */

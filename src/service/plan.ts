@@ -125,7 +125,7 @@ export class RequestContext {
   /** Wall clock time at which the store decided; 0 if no log needs it. */
   decidedMicros = 0;
   /** The decision of each planned descriptor, in order. */
-  readonly decisions: Decision[];
+  readonly decisions: Decision[] = [];
   /** The takes that are sent to the store; see {@link takesOf}. */
   takes: readonly PlannedTake[] = NO_TAKES;
   /** Whether the request exceeds an enforced limit. */
@@ -155,7 +155,6 @@ export class RequestContext {
     this.policy = policy;
     this.caller = caller;
     this.startMicros = startMicros;
-    this.decisions = [];
   }
 
   /** The wall clock, in microseconds. It is read when it is needed first: most requests do not depend on it. */
