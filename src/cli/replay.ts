@@ -2,14 +2,16 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
-import { DEFAULT_HOLD_ENTRY } from '../policy/policy.js';
 import { isSecretKey } from '../policy/redact.js';
+import type { ReplayedServer } from '../replay/decide.js';
 import { LogError } from '../replay/log-lines.js';
 import { Replay } from '../replay/replay.js';
 import { type LogMap, readReplayMap } from '../replay/replay-map.js';
 import { type Bound, countText, reportOf } from '../replay/report.js';
 import { RULES_HEADING, reportText } from '../replay/report-text.js';
 import { printableJson } from '../runtime/printable.js';
+import { answerOptions } from '../server/answer-options.js';
+import { readSettings } from '../server/settings/read-settings.js';
 import { readArguments } from './arguments.js';
 import { CommandError, EXIT, type Io, PROGRESS_MS, usageError } from './io.js';
 import { LOAD_OPTIONS, loadPolicy, readLoadOptions } from './load-options.js';
@@ -55,7 +57,7 @@ async function replay(
     ...loaded,
     by,
     logs,
-    holdEntry: asked.load.holdEntry ?? DEFAULT_HOLD_ENTRY,
+    server: replayedServer(asked.load.holdEntry),
     signal: stop.signal,
     onProgress: progressOf(io),
   });
@@ -72,6 +74,23 @@ async function replay(
     if (error instanceof LogError) throw new CommandError(EXIT.FAILED, error.message);
     throw error;
   }
+}
+
+/** Returns the defaults of a server's settings, with another HOLD_ENTRY if it is given. */
+export function replayedServer(holdEntry: string | undefined): ReplayedServer {
+  const read = readSettings(holdEntry === undefined ? {} : { HOLD_ENTRY: holdEntry });
+  if (!read.ok) throw new CommandError(EXIT.FAILED, ...read.errors);
+  const { settings } = read;
+  const { maxLimits, maxMatchWork, maxRegexValueBytes, memoryMaxBuckets, memoryMaxBytes } = settings;
+  return {
+    answers: answerOptions(settings),
+    maxLimits,
+    maxMatchWork,
+    maxRegexValueBytes,
+    maxBuckets: memoryMaxBuckets,
+    maxBytes: memoryMaxBytes,
+    countDeniedHits: !settings.stopIncrementWhenOver,
+  };
 }
 
 function writeReport(file: string, text: string): void {

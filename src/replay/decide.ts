@@ -4,7 +4,7 @@ import type { BucketStore, LocalStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
-import { DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES, MatchWork } from '../policy/match-work.js';
+import { MatchWork } from '../policy/match-work.js';
 import type { RuleCounter } from '../policy/rule.js';
 import type { AnswerOptions } from '../service/answer/answer-options.js';
 import type { CountedSeries, DecisionCounts, DecisionObserver } from '../service/decision-observer.js';
@@ -31,20 +31,6 @@ export class LogClock implements Clock {
   }
 }
 
-/** The settings of a server that has none: the defaults, without headers. */
-const PLAIN_ANSWERS: Omit<AnswerOptions, 'holdNames'> = {
-  shadowMode: false,
-  quotaMode: false,
-  dynamicMetadata: false,
-  decisionMetadata: false,
-  limitHeaders: undefined,
-  limitRequestHeaders: undefined,
-  envoyAdds: { xRateLimit: true, retryAfter: true },
-};
-/** Key of the hold token in the metadata of an answer, which nobody but the replay reads. */
-const TOKEN_KEY = 'hold';
-/** Default of MAX_LIMITS. */
-const MAX_LIMITS = 256;
 /** The step of a sequence with evenly distributed values from 0 to 1: the fraction of the golden ratio. */
 const GOLDEN_STEP = 0.618033988749895;
 /**
@@ -59,12 +45,28 @@ const NO_SERIES: CountedSeries = [];
 /** Finds the row of a rule in the report. */
 export type RowOf = (domain: string, label: string) => RuleRow;
 
+/** The settings of the server that a replay stands for. */
+export interface ReplayedServer {
+  readonly answers: AnswerOptions;
+  /** MAX_LIMITS. */
+  readonly maxLimits: number;
+  /** MAX_MATCH_WORK. */
+  readonly maxMatchWork: number;
+  /** MAX_REGEX_VALUE_BYTES. */
+  readonly maxRegexValueBytes: number;
+  /** MEMORY_MAX_BUCKETS. */
+  readonly maxBuckets: number;
+  /** MEMORY_MAX_BYTES. */
+  readonly maxBytes: number;
+  /** Whether windows count the hits of denied requests. */
+  readonly countDeniedHits: boolean;
+}
+
 /** Options of a {@link Decider}. */
 export interface DeciderOptions {
   readonly clock: Clock;
   readonly store: BucketStore & LocalStore;
-  /** Key of the entry that ends holds (HOLD_ENTRY). */
-  readonly holdEntry: string;
+  readonly server: ReplayedServer;
   readonly rowOf: RowOf;
 }
 
@@ -75,13 +77,14 @@ export class Decider {
   /** Token of the holds that the latest call placed. */
   token: string | undefined;
   readonly #service: ShouldRateLimit;
-  readonly #holdEntry: string;
+  readonly #holdNames: AnswerOptions['holdNames'];
   /** The tokens of this policy, by the ids of the same holds in the log. */
   readonly #tokens = new Map<string, string>();
   #share = 0;
 
-  constructor(policySet: PolicySet, { clock, store, holdEntry, rowOf }: DeciderOptions) {
-    this.#holdEntry = holdEntry;
+  constructor(policySet: PolicySet, { clock, store, server, rowOf }: DeciderOptions) {
+    const { answers, maxLimits, maxMatchWork, maxRegexValueBytes } = server;
+    this.#holdNames = answers.holdNames;
     this.#service = new ShouldRateLimit({
       codec: createWireCodec(),
       clock,
@@ -90,10 +93,10 @@ export class Decider {
       policies: () => policySet,
       observer: observerOf(() => this.verdict, rowOf),
       storeTimeoutMicros: Number.POSITIVE_INFINITY,
-      maxLimits: MAX_LIMITS,
-      matchWork: new MatchWork(DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES),
+      maxLimits,
+      matchWork: new MatchWork(maxMatchWork, maxRegexValueBytes),
       random: () => this.#share,
-      answers: { ...PLAIN_ANSWERS, holdNames: { metadataKey: TOKEN_KEY, entry: holdEntry } },
+      answers,
     });
   }
 
@@ -107,7 +110,7 @@ export class Decider {
     if (request.descriptors.length === 0) return undefined;
     return this.#send(request, (response) => {
       this.verdict.denied = response.overallCode === CODE.OVER_LIMIT;
-      const token = response.dynamicMetadata?.[TOKEN_KEY];
+      const token = response.dynamicMetadata?.[this.#holdNames.metadataKey];
       if (typeof token === 'string') this.#keep(token, call.holdIds);
     });
   }
@@ -161,7 +164,7 @@ export class Decider {
   }
 
   #endOf(token: string, used: number | undefined): Descriptor {
-    const entries = [{ key: this.#holdEntry, value: token }];
+    const entries = [{ key: this.#holdNames.entry, value: token }];
     return { entries, limit: undefined, hitsAddend: used, isNegativeHits: false };
   }
 }

@@ -2,7 +2,7 @@ import type { BucketStore, LocalStore, TakeItem, TakeOutcome } from '../limiter/
 import type { PolicySet } from '../policy/compiled-policy.js';
 import type { Rule } from '../policy/rule.js';
 import { MemoryStore } from '../storage/memory/memory-store.js';
-import { Decider, LogClock } from './decide.js';
+import { Decider, LogClock, type ReplayedServer } from './decide.js';
 import { type NeededLimits, UnlimitedStore } from './limits-needed.js';
 import { remedyOf } from './line-remedy.js';
 import { logName, readLines } from './log-lines.js';
@@ -30,7 +30,7 @@ export interface ReplayOptions {
   readonly by: string | undefined;
   /** Files, or `-` for standard input. */
   readonly logs: readonly string[];
-  readonly holdEntry: string;
+  readonly server: ReplayedServer;
   /** Ends the replay, with a result for what was read. */
   readonly signal: AbortSignal;
   /** Called for each batch of lines, with the number of lines so far. */
@@ -68,10 +68,6 @@ export interface ReplayResult {
 
 /** Lines that were written this much before the previous ones belong to another log, in microseconds. */
 export const JUMP_MICROS = 60_000_000;
-/** Defaults of MEMORY_MAX_BUCKETS and MEMORY_MAX_BYTES. */
-const MAX_BUCKETS = 2_000_000;
-const MAX_BYTES = 512 * 1024 * 1024;
-
 /** The end of a request. */
 interface PendingEnd extends Timed {
   readonly call: LoggedCall;
@@ -162,13 +158,13 @@ export class Replay {
   }
 
   #newStore(): MemoryStore {
-    const bounds = { maxBuckets: MAX_BUCKETS, maxBytes: MAX_BYTES };
-    return new MemoryStore({ clock: this.#clock, ...bounds, countDeniedHits: true });
+    const { maxBuckets, maxBytes, countDeniedHits } = this.#options.server;
+    return new MemoryStore({ clock: this.#clock, maxBuckets, maxBytes, countDeniedHits });
   }
 
   #newDecider(policy: PolicySet, store: BucketStore & LocalStore): Decider {
-    const { holdEntry } = this.#options;
-    return new Decider(policy, { clock: this.#clock, store, holdEntry, rowOf: this.#tally.rowOf });
+    const { server } = this.#options;
+    return new Decider(policy, { clock: this.#clock, store, server, rowOf: this.#tally.rowOf });
   }
 
   async #readBatch(log: OpenLog): Promise<void> {

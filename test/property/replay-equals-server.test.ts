@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { replayedServer } from '../../src/cli/replay.js';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../src/codec/messages.js';
 import { loadPolicies } from '../../src/config/files/load-policies.js';
 import { exactTimeText } from '../../src/limiter/clock.js';
@@ -188,7 +189,7 @@ async function replayOf(policy: string, log: string, more: Partial<ReplayOptions
     map: undefined,
     by: undefined,
     logs: [folder.write('log', log)],
-    holdEntry: 'hold',
+    server: replayedServer('hold'),
     signal: new AbortController().signal,
     onProgress: () => {},
     ...more,

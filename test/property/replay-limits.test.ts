@@ -3,6 +3,7 @@
  * report says. For steady traffic, the same holds for a log that is twelve times as long.
  */
 import { expect, test } from '@jest/globals';
+import { replayedServer } from '../../src/cli/replay.js';
 import { loadPolicies } from '../../src/config/files/load-policies.js';
 import type { PolicySet } from '../../src/policy/compiled-policy.js';
 import type { NeededLimits } from '../../src/replay/limits-needed.js';
@@ -38,7 +39,7 @@ async function replayWith(limit: string, lines: readonly object[]): Promise<Repl
   const common = {
     against: undefined,
     by: undefined,
-    holdEntry: 'hold',
+    server: replayedServer('hold'),
     signal: new AbortController().signal,
     onProgress: () => {},
   };

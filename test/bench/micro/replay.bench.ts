@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { replayedServer } from '../../../src/cli/replay.js';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
 import { readLines } from '../../../src/replay/log-lines.js';
 import { LogFacts, mappedReader } from '../../../src/replay/log-request.js';
@@ -76,7 +77,14 @@ async function measure(): Promise<readonly Measurement[]> {
       }
       return requests;
     };
-    const options = { policy, map, logs: [log], by: undefined, holdEntry: 'hold', onProgress: () => {} };
+    const options = {
+      policy,
+      map,
+      logs: [log],
+      by: undefined,
+      server: replayedServer('hold'),
+      onProgress: () => {},
+    };
     const replay = async (against: typeof policy | undefined): Promise<number> => {
       const result = await new Replay({ ...options, against, signal: new AbortController().signal }).run();
       return result.tally.all.requests;
