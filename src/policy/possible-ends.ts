@@ -1,8 +1,7 @@
 import type { Entry } from '../limiter/entry.js';
 import type { CompiledPolicy } from './compiled-policy.js';
-import type { Level } from './level.js';
 import { DEFAULT_MAX_MATCH_WORK, DEFAULT_MAX_REGEX_VALUE_BYTES, MatchWork } from './match-work.js';
-import type { PolicyNode } from './policy-node.js';
+import type { Level, PolicyNode } from './policy-node.js';
 import { matcherName } from './values/value-matcher.js';
 
 /** The entry of a descriptor at a node. */

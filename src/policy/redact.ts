@@ -1,5 +1,10 @@
+import { hash } from 'node:crypto';
 import type { Entry } from '../limiter/entry.js';
-import { sha256Hex } from './names/sha256.js';
+
+/** Returns the SHA-256 of bytes, or of a string in UTF-8, in lower case hexadecimal digits. */
+export function sha256Hex(content: string | Uint8Array): string {
+  return hash('sha256', content);
+}
 
 /** Returns a string to show instead of a secret: long enough to distinguish secrets, and too short to guess them. */
 export function redacted(secret: string): string {

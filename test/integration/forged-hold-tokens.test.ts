@@ -1,7 +1,7 @@
 /* Hold tokens that a client has changed or invented, with a real Redis. */
 import { beforeAll, expect, test } from '@jest/globals';
 import type { RateLimitResponse } from '../../src/codec/messages.js';
-import { ruleDigest } from '../../src/policy/names/rule-digest.js';
+import { ruleDigest } from '../../src/policy/names/stat-name.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { inventedToken } from '../support/limiter/hold-tokens.js';
 import { descriptor } from '../support/policy/decider.js';

@@ -6,7 +6,7 @@ import { WINDOW_UNITS } from '../../src/limiter/window-unit.js';
 import { entriesKey, overrideKey } from '../../src/policy/names/bucket-key.js';
 import { normalisePath } from '../../src/policy/paths/normalise-path.js';
 import { PathPattern } from '../../src/policy/paths/path-pattern.js';
-import { Wildcard } from '../../src/policy/values/wildcard.js';
+import { Wildcard } from '../../src/policy/values/value-matcher.js';
 import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { parse, policyOf } from '../support/policy/policies.js';

@@ -1,12 +1,12 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RuleIndex } from '../../src/policy/derive/rule-index.js';
-import { Level, type LevelNode } from '../../src/policy/level.js';
 import { MatchMemo, MatchWork } from '../../src/policy/match-work.js';
 import { normalisePath } from '../../src/policy/paths/normalise-path.js';
 import { PathPattern } from '../../src/policy/paths/path-pattern.js';
+import { Level, type LevelNode } from '../../src/policy/policy-node.js';
 import { patternCost } from '../../src/policy/values/regex-list.js';
-import { Wildcard } from '../../src/policy/values/wildcard.js';
+import { Wildcard } from '../../src/policy/values/value-matcher.js';
 import { expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { definedPath } from '../support/policy/defined-path.js';

@@ -4,7 +4,7 @@ import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describePlanned } from '../../policy/describe.js';
-import { describeCustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { describeCustomerPlan, planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow, isBlocked, unblockedRule } from '../../policy/plans/planned-rules.js';
 import type { Match } from '../../policy/policy.js';
 import {

@@ -1,10 +1,9 @@
 import type { Entry } from '../../limiter/entry.js';
 import { overrideOfKey } from '../../policy/names/bucket-key.js';
-import { sha256Hex } from '../../policy/names/sha256.js';
-import { planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import type { DomainPolicy, Match } from '../../policy/policy.js';
-import { redactEntries } from '../../policy/redact.js';
+import { redactEntries, sha256Hex } from '../../policy/redact.js';
 import type { BucketCounter, CountedTake } from '../../service/decision-observer.js';
 import type { HitSampler } from '../../telemetry/top/hit-sampler.js';
 import type { BucketDescription, TopBuckets, TopMeasure } from '../../telemetry/top/top-buckets.js';

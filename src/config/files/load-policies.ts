@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { PolicySet } from '../../policy/compiled-policy.js';
-import { sha256Hex } from '../../policy/names/sha256.js';
+import { sha256Hex } from '../../policy/redact.js';
 import { messageOf } from '../../runtime/regular-file.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import { comparablePath } from '../../runtime/working-directory.js';

@@ -1,7 +1,7 @@
 import type { UnmatchedMode } from '../../policy/policy.js';
 import { isSecretKey } from '../../policy/redact.js';
 import type { NodeFields, StepSpec } from '../../policy/spec.js';
-import { Wildcard } from '../../policy/values/wildcard.js';
+import { Wildcard } from '../../policy/values/value-matcher.js';
 import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { FieldReader } from './field-reader.js';

@@ -1,5 +1,5 @@
 import { limitPart } from '../../policy/names/bucket-key.js';
-import { placeBelow, ruleDigest } from '../../policy/names/rule-digest.js';
+import { placeBelow, ruleDigest } from '../../policy/names/stat-name.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { type Algorithm, DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';

@@ -1,4 +1,4 @@
-import type { CustomerPlan } from '../../policy/plans/customer-plan.js';
+import type { CustomerPlan } from '../../policy/plans/planned-nodes.js';
 import type { BucketPlace, ExplainedRule, Explanation } from './explain.js';
 import { deniedJson, headersJson, ruleJson } from './rule-json.js';
 

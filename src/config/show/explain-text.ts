@@ -6,7 +6,7 @@ import {
   describePhase,
   describeRule,
 } from '../../policy/describe.js';
-import { describeCustomerPlan } from '../../policy/plans/customer-plan.js';
+import { describeCustomerPlan } from '../../policy/plans/planned-nodes.js';
 import type { Rule } from '../../policy/rule.js';
 import { printableLine } from '../../runtime/printable.js';
 import type { BucketPlace, ExplainedRule, Explanation, Origin } from './explain.js';

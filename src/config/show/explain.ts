@@ -2,7 +2,7 @@ import type { Entry } from '../../limiter/entry.js';
 import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.js';
 import { MatchWork } from '../../policy/match-work.js';
-import { type CustomerPlan, planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { type CustomerPlan, planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import { type Algorithm, DEFAULT_HOLD_ENTRY, type DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';

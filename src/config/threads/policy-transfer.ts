@@ -1,5 +1,9 @@
-import { type PlacedNode, TreeBuilder } from '../../policy/build-policy.js';
-import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
+import {
+  type CompiledPolicy,
+  type PlacedNode,
+  type PolicySet,
+  TreeBuilder,
+} from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';

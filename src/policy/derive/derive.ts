@@ -1,6 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 import type { MatchWork } from '../match-work.js';
-import { sha256Hex } from '../names/sha256.js';
+import { sha256Hex } from '../redact.js';
 import { type DeriveRule, RuleIndex } from './rule-index.js';
 
 /** A compiled item of `derive`, which derives entries from the entries of a descriptor. */

@@ -1,7 +1,7 @@
 import { MatchWork } from '../match-work.js';
 import { normalisePath } from '../paths/normalise-path.js';
-import { PathCursor } from '../paths/path-cursor.js';
 import { PathPattern } from '../paths/path-pattern.js';
+import { PathCursor } from '../paths/path-segments.js';
 import { type Accepts, NO_RULE, SegmentTrie } from '../paths/segment-trie.js';
 
 /** The condition of a rule for one source: an exact value, or a path pattern. Undefined: any value. */

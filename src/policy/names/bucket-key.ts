@@ -1,9 +1,8 @@
 import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import { UNIT_MICROS, type WindowUnit } from '../../limiter/window-unit.js';
-import { isSecretKey, NO_SECRETS } from '../redact.js';
+import { isSecretKey, NO_SECRETS, sha256Hex } from '../redact.js';
 import type { MatcherKind, ValueMatcher } from '../values/value-matcher.js';
-import { sha256Hex } from './sha256.js';
 
 /*
  * The name of a bucket is the concatenation of its parts. Each part marks its own end, so different lists of parts

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import { nodeLabel } from '../policy-node.js';
@@ -5,8 +6,26 @@ import { isSecretKey, redacted, shownValue } from '../redact.js';
 import type { RuleNames, RuleSpec } from '../rule.js';
 import type { NodeFields } from '../spec.js';
 import { matcherName, type ValueMatcher } from '../values/value-matcher.js';
-import { limitPart, shapePart } from './bucket-key.js';
-import { placeBelow, ruleDigest } from './rule-digest.js';
+import { limitPart, shapePart, sharedMatcherPart, textPart } from './bucket-key.js';
+
+/** Length of a {@link ruleDigest}: 128 bits in base64url. */
+export const RULE_DIGEST_LENGTH = 22;
+
+/** Returns the place of a node, below another place, as a text that no other node of the domain has. */
+export function placeBelow(
+  above: string,
+  { key, value, matcher }: Pick<NodeFields, 'key' | 'value' | 'matcher'>,
+): string {
+  return above + textPart(key) + (matcher === undefined ? textPart(value) : sharedMatcherPart(matcher));
+}
+
+/**
+ * Returns the digest that names a rule with holds in hold tokens, the same in all replicas. `place` is the place of its
+ * node; for an item of a list, followed by the part of the limit in names of buckets.
+ */
+export function ruleDigest(place: string): string {
+  return hash('sha256', place, 'base64url').slice(0, RULE_DIGEST_LENGTH);
+}
 
 /** The fields of a level that are part of a rule's name in statistics. */
 export interface StatLevel {

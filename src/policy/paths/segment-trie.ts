@@ -1,7 +1,6 @@
 import type { MatchWork } from '../match-work.js';
-import type { PathCursor } from './path-cursor.js';
 import type { PathPattern } from './path-pattern.js';
-import { hasEnds, literalSuffix, matchesFrom, type Segment } from './path-segments.js';
+import { hasEnds, literalSuffix, matchesFrom, type PathCursor, type Segment } from './path-segments.js';
 
 /** Greater than every rule. */
 export const NO_RULE = Number.MAX_SAFE_INTEGER;

@@ -9,7 +9,7 @@ import {
 } from '../../codec/messages.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { PolicySet } from '../../policy/compiled-policy.js';
-import { planOfCustomer } from '../../policy/plans/customer-plan.js';
+import { planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import { type AddedHeader, fixedPhase, type OnOver, phaseAt } from '../../policy/rule.js';
 import { type Decision, isSoft, type PlannedTake, type RequestContext } from '../plan.js';

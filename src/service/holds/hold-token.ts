@@ -1,6 +1,6 @@
 import { HOLD_ID_DIGITS, hasBoundId, type Settlement } from '../../limiter/holds/hold.js';
 import { divideKey, MAX_NAME_BYTES } from '../../policy/names/bucket-key.js';
-import { RULE_DIGEST_LENGTH } from '../../policy/names/rule-digest.js';
+import { RULE_DIGEST_LENGTH } from '../../policy/names/stat-name.js';
 import type { Rule } from '../../policy/rule.js';
 import { FREES, idOfTerms, KEEPS, NONCE_LENGTH } from './hold-ids.js';
 import { type HoldMarks, MARK_LENGTH } from './hold-marks.js';

@@ -1,7 +1,7 @@
 import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { Descriptor } from '../../../src/codec/messages.js';
 import { patternCost } from '../../../src/policy/values/regex-list.js';
-import { Wildcard } from '../../../src/policy/values/wildcard.js';
+import { Wildcard } from '../../../src/policy/values/value-matcher.js';
 import { descriptor } from '../../support/policy/decider.js';
 
 /* Defaults of the bounds of a request. */

@@ -1,6 +1,6 @@
 /* The most expensive requests within the bounds, and one request above each bound (docs/reference/bounds.md). */
 import { DEFAULT_BOUNDS } from '../../../src/codec/messages.js';
-import { ruleDigest } from '../../../src/policy/names/rule-digest.js';
+import { ruleDigest } from '../../../src/policy/names/stat-name.js';
 import { inventedToken } from '../../support/limiter/hold-tokens.js';
 import { seededRandom } from '../../support/limiter/seeded-random.js';
 import type { Attack } from '../attack/attack.js';

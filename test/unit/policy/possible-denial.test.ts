@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { PossibleDenial } from '../../../src/policy/possible-denial.js';
+import { PossibleDenial } from '../../../src/policy/policy.js';
 import { fixedPhase, type Rule } from '../../../src/policy/rule.js';
 import { policyOf } from '../../support/policy/policies.js';
 

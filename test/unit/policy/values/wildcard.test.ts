@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Wildcard } from '../../../../src/policy/values/wildcard.js';
+import { Wildcard } from '../../../../src/policy/values/value-matcher.js';
 
 test.each([
   ['*', 'anything\nat all', true],

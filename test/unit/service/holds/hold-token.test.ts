@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { entriesKey, extendedKey, MAX_NAME_BYTES } from '../../../../src/policy/names/bucket-key.js';
-import { ruleDigest } from '../../../../src/policy/names/rule-digest.js';
+import { ruleDigest } from '../../../../src/policy/names/stat-name.js';
 import { newHold } from '../../../../src/service/holds/hold-ids.js';
 import { HoldMarks } from '../../../../src/service/holds/hold-marks.js';
 import {
