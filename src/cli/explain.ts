@@ -1,7 +1,6 @@
 import { loadPolicies } from '../config/files/load-policies.js';
 import { type ExplainedRule, explain } from '../config/show/explain.js';
-import { explanationJson } from '../config/show/explain-json.js';
-import { renderExplanation } from '../config/show/explain-text.js';
+import { explanationJson, renderExplanation } from '../config/show/explain-text.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { readArguments, readEntries } from './arguments.js';

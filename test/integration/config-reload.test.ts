@@ -16,7 +16,7 @@ import {
 } from '../../src/config/files/file-policy-provider.js';
 import { loadPolicies } from '../../src/config/files/load-policies.js';
 import type { PolicyPlace, RuntimeLayout } from '../../src/config/files/policy-paths.js';
-import { type PolicyLoader, ThreadPolicyLoader } from '../../src/config/threads/policy-loader.js';
+import { type PolicyLoader, ThreadPolicyLoader } from '../../src/config/threads/load-thread.js';
 import { assetPath } from '../../src/runtime/assets.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -346,7 +346,7 @@ test('a provider that runs does not keep the process alive', async () => {
   const room = JSON.stringify(assetPath('src/config'));
   const script = `
     const { FilePolicyProvider } = require(${room} + '/files/file-policy-provider.js');
-    const { ThreadPolicyLoader } = require(${room} + '/threads/policy-loader.js');
+    const { ThreadPolicyLoader } = require(${room} + '/threads/load-thread.js');
     const places = [${JSON.stringify(dir.path)}];
     const loader = new ThreadPolicyLoader(places);
     loader.load().then((initial) => {

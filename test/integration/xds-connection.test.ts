@@ -5,7 +5,7 @@ import { copyFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { credentials } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { AdsStream } from '../../src/config/xds/ads-stream.js';
+import { AdsStream } from '../../src/config/xds/ads-client.js';
 import { createDiscoveryCodec } from '../../src/config/xds/discovery.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { StartStopped } from '../../src/server/start-error.js';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { readConfigFile } from '../../config/files/policy-paths.js';
-import { entriesAt, itemsAt, textAt, valueAt } from '../../config/manifests/manifest.js';
+import { entriesAt, itemsAt, textAt, valueAt } from '../../config/manifests/config-maps.js';
 import { isNull, type YamlMap } from '../../config/yaml/yaml-document.js';
 import { emptyVariables, readEnvFile } from './env-file.js';
 import { type Input, InputError } from './input.js';

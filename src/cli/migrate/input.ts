@@ -1,5 +1,5 @@
 import { readConfigFile } from '../../config/files/policy-paths.js';
-import { type Manifest, manifestsOf, textAt } from '../../config/manifests/manifest.js';
+import { type Manifest, manifestsOf, textAt } from '../../config/manifests/config-maps.js';
 import { keysOf } from '../../config/read/policy-fields.js';
 import { formatProblem, ProblemList } from '../../config/yaml/config-problem.js';
 import {

@@ -5,7 +5,7 @@ import {
   manifestsOf,
   textAt,
   valueAt,
-} from '../../config/manifests/manifest.js';
+} from '../../config/manifests/config-maps.js';
 import type { YamlMap, YamlValue } from '../../config/yaml/yaml-document.js';
 import type { Input } from './input.js';
 import { Environment, healthFindings, type Workload } from './workload.js';

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import { type PolicyPlace, pathOfPlace } from '../../config/files/policy-paths.js';
-import { type OpenedPart, openData } from '../../config/manifests/config-maps.js';
-import { manifestsOf } from '../../config/manifests/manifest.js';
+import { manifestsOf, type OpenedPart, openData } from '../../config/manifests/config-maps.js';
 import { unopened } from '../../config/read/policy-source.js';
 import { ProblemList } from '../../config/yaml/config-problem.js';
 import { policyPlace } from '../../server/policies/policy-place.js';

@@ -1,5 +1,5 @@
 import { type LoadedPolicies, loadParts, loadPolicies } from '../../config/files/load-policies.js';
-import { manifestsOf } from '../../config/manifests/manifest.js';
+import { manifestsOf } from '../../config/manifests/config-maps.js';
 import { shellText } from '../../config/show/shell-text.js';
 import { quantity } from '../../runtime/texts.js';
 import { loadOptions } from '../../server/policies/policy-place.js';

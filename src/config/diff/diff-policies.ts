@@ -23,17 +23,19 @@ import type { Rule } from '../../policy/rule.js';
 import { quantity } from '../../runtime/texts.js';
 import { isPlanAddress } from '../read/plans/read-plans.js';
 import { describeDeriveRule } from '../show/dump-tree.js';
-import { isSame, type LocalChange, type PolicyChange } from './change.js';
-import { mayDeny, type PlacedChange, ruleChanges } from './rule-changes.js';
 import {
   ANSWER_SETTINGS,
   type DiffContext,
   failureSetting,
+  isSame,
+  type LocalChange,
+  type PolicyChange,
   phaseSetting,
   type Setting,
   settingChanges,
   unmatchedSetting,
-} from './settings.js';
+} from './change.js';
+import { mayDeny, type PlacedChange, ruleChanges } from './rule-changes.js';
 import { TreeChanges } from './tree-changes.js';
 
 /**

@@ -4,16 +4,18 @@ import { describeLimit, describePhase } from '../../policy/describe.js';
 import { columnNames } from '../../policy/plans/plan-rate.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { canDeny, type Rule } from '../../policy/rule.js';
-import { isSame, type LocalChange, shift } from './change.js';
 import {
   ANSWER_SETTINGS,
   type DiffContext,
   failureSetting,
+  isSame,
+  type LocalChange,
   onOff,
   phaseSetting,
   type Setting,
   settingChanges,
-} from './settings.js';
+  shift,
+} from './change.js';
 
 /**
  * Tells whether a rule may ever deny a request. For a limit that spills (`then`), tells whether its chain may. Rows of

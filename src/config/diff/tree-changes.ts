@@ -3,7 +3,17 @@ import { isCredential, redacted } from '../../policy/redact.js';
 import type { Rule } from '../../policy/rule.js';
 import { matcherField } from '../../policy/values/value-matcher.js';
 import { firstNames } from '../../runtime/texts.js';
-import { isSame, type LocalChange } from './change.js';
+import {
+  activeAt,
+  type DiffContext,
+  isSame,
+  type LocalChange,
+  onOff,
+  phaseSetting,
+  type Setting,
+  settingChanges,
+  unmatchedSetting,
+} from './change.js';
 import {
   affectsOthers,
   brief,
@@ -14,15 +24,6 @@ import {
   pairRules,
   wholeRule,
 } from './rule-changes.js';
-import {
-  activeAt,
-  type DiffContext,
-  onOff,
-  phaseSetting,
-  type Setting,
-  settingChanges,
-  unmatchedSetting,
-} from './settings.js';
 
 /** The nodes of a level that match several values. Added and removed nodes share values only with these nodes. */
 class Sharers {

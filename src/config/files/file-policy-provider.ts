@@ -1,4 +1,4 @@
-import type { PolicySet } from '../../policy/compiled-policy.js';
+import { type NewSecret, newSecrets, type PolicySet } from '../../policy/compiled-policy.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import { Signal } from '../../runtime/signal.js';
 import { runInTurns } from '../../runtime/turns.js';
@@ -8,9 +8,8 @@ import {
   type PolicyHandover,
   type ReloadReason,
 } from '../policy-provider.js';
-import { type NewSecret, newSecrets } from '../read/secret-keys.js';
 import type { PlanSources } from '../sources/plan-sources.js';
-import type { PolicyLoader } from '../threads/policy-loader.js';
+import type { PolicyLoader } from '../threads/load-thread.js';
 import { inBatches, policyItems } from '../threads/policy-transfer.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { fingerprintSteps } from './fingerprint.js';

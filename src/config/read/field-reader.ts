@@ -10,7 +10,7 @@ import {
   type YamlMap,
   type YamlValue,
 } from '../yaml/yaml-document.js';
-import { MAX_INT64, readPlain } from '../yaml/yaml-scalar.js';
+import { MAX_INT64, readPlain } from '../yaml/yaml-value.js';
 import { notScalar, readScalar, type ScalarKind, type ScalarValue } from './scalar-kinds.js';
 
 /** Matches a key that begins with a space copied from a web page, which looks like indentation. */

@@ -1,3 +1,4 @@
+import { fixedPhase, type PhaseSchedule } from '../../policy/rule.js';
 import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
@@ -11,8 +12,7 @@ import type {
   WordOrMappingKind,
 } from './field.js';
 import { type FieldReader, kindName, type Located } from './field-reader.js';
-import { CONSTRAINTS, keysOf, POLICY_FIELDS } from './policy-fields.js';
-import { MISPLACED_KEYS, REFUSED_KEYS } from './policy-keys.js';
+import { CONSTRAINTS, keysOf, type PHASE, POLICY_FIELDS } from './policy-fields.js';
 import { type Metadata, readMetadata } from './read-metadata.js';
 import { readScalar, type ScalarKind, type ScalarValue } from './scalar-kinds.js';
 
@@ -270,3 +270,100 @@ export function parseRfc3339(text: string): number | undefined {
     date.getTime() / 1000 + Number(hour) * 3600 + Number(minute) * 60 + Number(second) - minutesEast * 60;
   return seconds * 1_000_000 + Number(fraction.padEnd(6, '0').slice(0, 6));
 }
+
+/** Returns the schedule of a `phase`: the name of a phase, or RFC 3339 times. Undefined if absent or invalid. */
+export function phaseOf(value: FieldValue<(typeof PHASE)['phase']>): PhaseSchedule | undefined {
+  if (value === undefined) return undefined;
+  return typeof value === 'string' ? fixedPhase(value) : readSchedule(value);
+}
+
+function readSchedule(schedule: FieldReader): PhaseSchedule | undefined {
+  const { grace_period: gracePeriod, active } = readMapping(schedule, 'phase_schedule');
+  if (schedule.field('grace_period') === undefined && schedule.field('active') === undefined) {
+    schedule.problems.error(
+      schedule.map.at,
+      schedule.path,
+      'the schedule is empty; write the time of grace_period, of active, or of both',
+    );
+    return undefined;
+  }
+  if (gracePeriod !== undefined && active !== undefined && active < gracePeriod) {
+    schedule.error(
+      'active',
+      '"active" is earlier than "grace_period"; the grace period comes first, so write a later time',
+    );
+    return undefined;
+  }
+  return { gracePeriodAtMicros: gracePeriod ?? Infinity, activeAtMicros: active ?? Infinity };
+}
+
+/** Keys that users are likely to put in a mapping that does not have them, and what to do instead. */
+const REFUSED_KEYS: Partial<Readonly<Record<MappingName, ReadonlyMap<string, string>>>> = {
+  descriptor: new Map([
+    [
+      'actions',
+      'this key belongs to a route in the Envoy configuration, where it defines descriptors; move the key ' +
+        'to that route, and limit the descriptors here with "key" and "rate_limit"',
+    ],
+  ]),
+  rate_limits_item: new Map([
+    [
+      'unlimited',
+      'a limit in a list cannot be unlimited; remove the item, or use rate_limit: { unlimited: true }',
+    ],
+    [
+      'quota_mode',
+      'a list denies as soon as one of its limits is exceeded, so its limits cannot be quotas; remove "quota_mode"',
+    ],
+  ]),
+  concurrency: new Map([
+    [
+      'pair',
+      'a limit on concurrent requests needs hold tokens, because each lost end would otherwise occupy a slot ' +
+        'permanently; remove "pair", and let Envoy send the hold token',
+    ],
+  ]),
+};
+
+/** How messages name the mappings in which users misplace keys. */
+const PLACES = [
+  ['file', 'at the top of the file'],
+  ['descriptor', 'in an item of "descriptors"'],
+  ['rate_limit', 'in "rate_limit"'],
+  ['rate_limits_item', 'in an item of "rate_limits"'],
+] as const satisfies readonly (readonly [MappingName, string])[];
+
+/** Every key of these mappings. */
+export const ALL_KEYS: readonly string[] = [...new Set(PLACES.flatMap(([mapping]) => keysOf(mapping)))];
+
+function fieldOf(mapping: MappingName, key: string): Field | undefined {
+  const fields: Readonly<Record<string, Field>> = POLICY_FIELDS[mapping];
+  return fields[key];
+}
+
+/** Returns the places of the keys that envoyproxy/ratelimit knows, or of those that only weir has. */
+function placesOf(isReference: boolean): ReadonlyMap<string, string> {
+  const places = new Map<string, string>();
+  for (const key of ALL_KEYS) {
+    const fields = PLACES.map(([mapping]) => fieldOf(mapping, key));
+    if (fields.some((field) => field?.reference === true) !== isReference) continue;
+    const known = PLACES.filter(([mapping], i) => {
+      // Most keys of limits are the same in a list.
+      if (mapping === 'rate_limits_item' && fieldOf('rate_limit', key) !== undefined) return false;
+      return fields[i] !== undefined && (fields[i].reference === true) === isReference;
+    }).map(([, place]) => place);
+    const last = known.pop();
+    places.set(key, known.length === 0 ? `${last}` : `${known.join(', ')} or ${last}`);
+  }
+  return places;
+}
+
+/**
+ * Keys of envoyproxy/ratelimit and the mapping that each belongs to. envoyproxy/ratelimit accepts these keys in any
+ * mapping and ignores them in the wrong one, so existing files may have them anywhere. A misplaced key is therefore a
+ * warning here, while an unknown key is an error.
+ */
+export const MISPLACED_KEYS = placesOf(true);
+
+/** Keys that only weir has, and the mapping that each belongs to. A misplaced one is an error. */
+export const WEIR_KEYS = placesOf(false);

@@ -4,8 +4,8 @@ import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.j
 import { VARIABLE } from '../yaml/syntax-problem.js';
 import { parseYaml, parseYamlText, type YamlMap, type YamlValue } from '../yaml/yaml-document.js';
 import { FieldReader, isAmbiguousNumber, kindName, type Vocabulary } from './field-reader.js';
+import { ALL_KEYS, MISPLACED_KEYS, WEIR_KEYS } from './field-values.js';
 import { keysOf } from './policy-fields.js';
-import { ALL_KEYS, MISPLACED_KEYS, WEIR_KEYS } from './policy-keys.js';
 import { showDeriveKey } from './read-derive.js';
 
 /** One document of a policy, a file or a resource. Its domain is known, and its contents are not read yet. */

@@ -15,14 +15,12 @@ import { matcherField, matcherName } from '../../policy/values/value-matcher.js'
 import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { ProblemList } from '../yaml/config-problem.js';
-import { DerivedEntries } from './derived-entries.js';
 import type { FieldReader, Located } from './field-reader.js';
-import { readMapping } from './field-values.js';
+import { phaseOf, readMapping } from './field-values.js';
 import { readPlanTable } from './plans/read-plan-table.js';
 import { type PolicySource, placeName } from './policy-source.js';
-import { declaredSecrets, type TableFiles } from './read-derive.js';
+import { DerivedEntries, declaredSecrets, type TableFiles } from './read-derive.js';
 import { readMatcher, warnOfLiteral, warnOfMethod } from './read-matcher.js';
-import { phaseOf } from './read-phase.js';
 import { type DescriptorValues, readRules } from './read-rules.js';
 import { type RootSettings, readRootSettings } from './root-settings.js';
 

@@ -1,5 +1,5 @@
 import { joinPath, type YamlMap, type YamlValue } from '../yaml/yaml-document.js';
-import { goText, readPlain } from '../yaml/yaml-scalar.js';
+import { goText, readPlain } from '../yaml/yaml-value.js';
 import type { FieldReader } from './field-reader.js';
 
 /** The `metadata` of a descriptor: a frozen JSON object. */

@@ -4,11 +4,10 @@ import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import type { Fields } from './field.js';
 import type { FieldReader, Located } from './field-reader.js';
-import { expectKeysOf, type FieldValues, readFields, readMapping } from './field-values.js';
+import { expectKeysOf, type FieldValues, phaseOf, readFields, readMapping } from './field-values.js';
+import type { RateDefaults } from './plans/planned-limit.js';
 import { MAX_HEADER_LENGTH, MAX_HEADERS, POLICY_FIELDS, RATE_FIELDS, RATE_KEYS } from './policy-fields.js';
-import type { RateDefaults } from './rates/rate-fields.js';
 import { readRate } from './rates/read-rate.js';
-import { phaseOf } from './read-phase.js';
 import { answersOf, TOKEN } from './read-response.js';
 import { unitOf } from './scalar-kinds.js';
 

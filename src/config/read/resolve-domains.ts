@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { allSecretKeys } from '../../policy/compiled-policy.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import { type DomainSpec, secretSources } from '../../policy/spec.js';
@@ -7,7 +8,6 @@ import { boundProblems, type ConfigProblem, type ProblemList } from '../yaml/con
 import { type OpenedSource, type PolicySource, placeName } from './policy-source.js';
 import { declaredSecrets, type TableFiles } from './read-derive.js';
 import { type DomainContext, type LoadOptions, type ReadDomain, readDomain } from './read-domain.js';
-import { allSecretKeys } from './secret-keys.js';
 
 /** State that one load leaves for the next, as plain data. */
 export interface LoadMemory {

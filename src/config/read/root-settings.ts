@@ -3,12 +3,11 @@ import type { Algorithm, DomainSettings, UnmatchedMode } from '../../policy/poli
 import { fixedPhase, type PhaseSchedule } from '../../policy/rule.js';
 import type { Position } from '../yaml/config-problem.js';
 import type { FieldReader } from './field-reader.js';
-import { expectKeysOf, readFields } from './field-values.js';
+import { expectKeysOf, phaseOf, readFields } from './field-values.js';
 import { PlansReader } from './plans/read-plans.js';
 import { POLICY_FIELDS } from './policy-fields.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, readDerive, type TableFiles } from './read-derive.js';
-import { phaseOf } from './read-phase.js';
 import { answersOf } from './read-response.js';
 
 /** The settings at the top of a domain's files, and what else is there. */

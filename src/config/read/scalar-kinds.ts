@@ -3,8 +3,7 @@ import { describeMicros } from '../../policy/describe.js';
 import { nearest } from '../../runtime/nearest-name.js';
 import { shownStart } from '../../runtime/shown-address.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
-import { readPlain } from '../yaml/yaml-scalar.js';
-import type { YamlScalar } from '../yaml/yaml-value.js';
+import { readPlain, type YamlScalar } from '../yaml/yaml-value.js';
 import { asGoDuration, asUnit } from './rates/duration-spelling.js';
 
 /*

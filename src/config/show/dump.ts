@@ -18,8 +18,15 @@ import { inFileOrder } from '../../policy/spec.js';
 import { matcherField } from '../../policy/values/value-matcher.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import type { ConfigProblem } from '../yaml/config-problem.js';
-import { describeDeriveRule, describeStep, dumpTree } from './dump-tree.js';
-import { deniedJson, headersJson, phaseJson, ruleJson } from './rule-json.js';
+import {
+  deniedJson,
+  describeDeriveRule,
+  describeStep,
+  dumpTree,
+  headersJson,
+  phaseJson,
+  ruleJson,
+} from './dump-tree.js';
 
 /**
  * Returns the rules in effect as envoyproxy/ratelimit prints them on `/rlconfig`: one line each, in file order. A token

@@ -1,8 +1,8 @@
 /** Thread of a RowsThread, which reads the rows of a hash in Redis for each message. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { lowerThreadPriority } from '../threads/thread-message.js';
+import type { RowsAnswer, RowsRequest, RowsUpdate } from './plan-sources.js';
 import { RedisRows } from './redis-rows.js';
-import type { RowsAnswer, RowsRequest, RowsUpdate } from './rows-thread.js';
 
 lowerThreadPriority();
 const { address, passwordFile, known } = workerData as RowsRequest;

@@ -9,7 +9,7 @@ import {
 import { areSmall, type PolicyPlace } from '../../config/files/policy-paths.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { PlanSources } from '../../config/sources/plan-sources.js';
-import { type PolicyLoader, ThreadPolicyLoader } from '../../config/threads/policy-loader.js';
+import { type PolicyLoader, ThreadPolicyLoader } from '../../config/threads/load-thread.js';
 import { countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';

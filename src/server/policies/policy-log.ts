@@ -1,9 +1,9 @@
 import type { ReloadOutcome } from '../../config/files/file-policy-provider.js';
 import type { LoadedPolicies } from '../../config/files/load-policies.js';
 import { MAX_SHOWN } from '../../config/policy-provider.js';
-import type { NewSecret } from '../../config/read/secret-keys.js';
-import type { XdsEvents } from '../../config/xds/xds-source.js';
+import type { XdsEvents } from '../../config/xds/xds-policy-provider.js';
 import { type ConfigProblem, countProblems, formatProblem } from '../../config/yaml/config-problem.js';
+import type { NewSecret } from '../../policy/compiled-policy.js';
 import type { Logger } from '../../telemetry/logger.js';
 
 /** Maximum number of characters of a name or version in the log, because a management server may send megabytes. */

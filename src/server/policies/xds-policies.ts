@@ -3,7 +3,7 @@ import {
   KEEPALIVE_MS,
   KEEPALIVE_TIMEOUT_MS,
   metadataOf,
-} from '../../config/xds/ads-stream.js';
+} from '../../config/xds/ads-client.js';
 import { XdsPolicyProvider, type XdsServerOptions } from '../../config/xds/xds-policy-provider.js';
 import { timerMs } from '../../limiter/clock.js';
 import { BackOff } from '../../runtime/back-off.js';

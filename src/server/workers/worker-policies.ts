@@ -7,7 +7,7 @@ import type {
   XdsUpdate,
 } from '../../config/policy-provider.js';
 import type { PlanBytes } from '../../config/read/read-domain.js';
-import { ThreadPolicyLoader } from '../../config/threads/policy-loader.js';
+import { ThreadPolicyLoader } from '../../config/threads/load-thread.js';
 import { buildBatches } from '../../config/threads/policy-transfer.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { runToCompletion } from '../../runtime/turns.js';

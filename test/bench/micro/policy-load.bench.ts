@@ -6,8 +6,7 @@ import { renameSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { FilePolicyProvider } from '../../../src/config/files/file-policy-provider.js';
 import { readPolicies } from '../../../src/config/files/load-policies.js';
-import { MinorCollector } from '../../../src/config/threads/load-thread.js';
-import { ThreadPolicyLoader } from '../../../src/config/threads/policy-loader.js';
+import { MinorCollector, ThreadPolicyLoader } from '../../../src/config/threads/load-thread.js';
 import {
   buildBatches,
   inBatches,

@@ -4,8 +4,7 @@ import { type ColumnKind, FIRST_COLUMN, PLAN, PLAN_FLAGS } from '../../../policy
 import { PHASES, type Phase } from '../../../policy/rule.js';
 import { nearest } from '../../../runtime/nearest-name.js';
 import { shownStart } from '../../../runtime/shown-address.js';
-import { isNullText } from '../../yaml/yaml-scalar.js';
-import { joinPath } from '../../yaml/yaml-value.js';
+import { isNullText, joinPath } from '../../yaml/yaml-value.js';
 import type { Fields } from '../field.js';
 import type { FieldReader } from '../field-reader.js';
 import { POLICY_FIELDS, RATE_FIELDS } from '../policy-fields.js';

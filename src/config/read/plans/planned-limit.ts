@@ -1,5 +1,7 @@
-import type { PlannedKey } from '../../../policy/plans/plan-rate.js';
+import type { PlannedKey, PlannedRate, RateKeys, RateSpec } from '../../../policy/plans/plan-rate.js';
 import { FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
+import type { Algorithm } from '../../../policy/policy.js';
+import type { HoldSpec } from '../../../policy/rule.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import { ProblemList } from '../../yaml/config-problem.js';
 import type { YamlMap, YamlScalar, YamlValue } from '../../yaml/yaml-document.js';
@@ -7,7 +9,6 @@ import { joinPath } from '../../yaml/yaml-value.js';
 import { FieldReader } from '../field-reader.js';
 import { readMapping } from '../field-values.js';
 import { PLAN_VALUE_NAME, RATE_FIELDS } from '../policy-fields.js';
-import type { FixedRate, RateDefaults, RateFields } from '../rates/rate-fields.js';
 import {
   type LimitCheck,
   PLANNED_FIELDS,
@@ -16,6 +17,29 @@ import {
   type ValueKind,
 } from './plan-columns.js';
 import type { PlansReader } from './read-plans.js';
+
+/** Defaults for the rates of a file. */
+export interface RateDefaults {
+  /** `algorithm` of the file, or of the environment. */
+  readonly algorithm: Algorithm;
+  /** `plans` of the file. */
+  readonly plans: PlansReader | undefined;
+  /** Whether an entry on the path of the limit selects a row of `plans`. */
+  readonly hasCustomer: boolean;
+}
+
+/** A rate, and the settings of its holds, if it has any. */
+export interface RateFields {
+  readonly rate: RateSpec;
+  readonly hold: HoldSpec | undefined;
+  /** Present if numbers of the rate come from a plan. */
+  readonly plan?: PlannedRate;
+}
+
+/** A rate without values from plans, with the keys that set it. */
+export interface FixedRate extends RateFields {
+  readonly keys: RateKeys;
+}
 
 /** A field of a limit that reads its value from a plan: `max_tokens: { plan: burst, default: 100 }`. */
 interface PlanValue {

@@ -12,6 +12,7 @@ import {
   PLAN,
   PLAN_FLAGS,
   type PlanTable,
+  PlanTableBuilder,
   rowsOf,
   UNLIMITED,
   valuesIndexOf,
@@ -25,10 +26,8 @@ import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-proble
 import { MAX_PLAN_ROWS } from '../policy-fields.js';
 import type { TableFiles } from '../read-derive.js';
 import type { Cells, RowProblem, RowValues } from './plan-columns.js';
-import { MAX_PLAN_BYTES, readPlanRows } from './plan-rows.js';
-import { PlanTableBuilder } from './plan-table-builder.js';
+import { MAX_PLAN_BYTES, type RowSink, readPlanRows } from './plan-rows.js';
 import { isRedisAddress, type PlansReader } from './read-plans.js';
-import type { RowSink } from './row-sink.js';
 
 /** Maximum number of combinations of cells whose check is remembered. Further combinations are checked again. */
 const MAX_CHECKED = 100_000;

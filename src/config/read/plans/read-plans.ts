@@ -5,7 +5,7 @@ import { nearest } from '../../../runtime/nearest-name.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import { firstNames, quantity } from '../../../runtime/texts.js';
-import { isNullText } from '../../yaml/yaml-scalar.js';
+import { isNullText } from '../../yaml/yaml-value.js';
 import type { FieldReader, Located } from '../field-reader.js';
 import { readMapping } from '../field-values.js';
 import {

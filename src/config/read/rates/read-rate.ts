@@ -7,9 +7,13 @@ import { nearest } from '../../../runtime/nearest-name.js';
 import { shownStart } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../field-reader.js';
 import { type FieldValues, readFields, readMapping } from '../field-values.js';
-import { readPlannedRate } from '../plans/planned-limit.js';
+import {
+  type FixedRate,
+  type RateDefaults,
+  type RateFields,
+  readPlannedRate,
+} from '../plans/planned-limit.js';
 import { CONSTRAINTS, RATE_FIELDS } from '../policy-fields.js';
-import type { FixedRate, RateDefaults, RateFields } from './rate-fields.js';
 
 type RateValues = FieldValues<typeof RATE_FIELDS>;
 

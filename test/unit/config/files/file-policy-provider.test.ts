@@ -2,7 +2,7 @@ import { renameSync, rmSync, utimesSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { FilePolicyProvider, type ReloadOutcome } from '../../../../src/config/files/file-policy-provider.js';
 import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
-import type { PolicyLoader } from '../../../../src/config/threads/policy-loader.js';
+import type { PolicyLoader } from '../../../../src/config/threads/load-thread.js';
 import { FakeTimers } from '../../../support/clock/fake-timers.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { ALL_KEYS, MISPLACED_KEYS, WEIR_KEYS } from '../../../../src/config/read/field-values.js';
 import { keysOf } from '../../../../src/config/read/policy-fields.js';
-import { ALL_KEYS, MISPLACED_KEYS, WEIR_KEYS } from '../../../../src/config/read/policy-keys.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
 
 const page = readFileSync(join(repositoryRoot, 'docs/policy/format.md'), 'utf8');

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
+import { ALL_KEYS } from '../../../../src/config/read/field-values.js';
 import { keysOf } from '../../../../src/config/read/policy-fields.js';
-import { ALL_KEYS } from '../../../../src/config/read/policy-keys.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { INVALID_FILES } from '../../../integration/reference/cases/invalid-files.js';
 import { TempDir } from '../../../support/process/temp-dir.js';

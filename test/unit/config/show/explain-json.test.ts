@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { explain } from '../../../../src/config/show/explain.js';
-import { explanationJson } from '../../../../src/config/show/explain-json.js';
+import { explanationJson } from '../../../../src/config/show/explain-text.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
 

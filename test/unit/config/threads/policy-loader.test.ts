@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { beforeEach, expect, test } from '@jest/globals';
 import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
-import { ThreadPolicyLoader } from '../../../../src/config/threads/policy-loader.js';
+import { ThreadPolicyLoader } from '../../../../src/config/threads/load-thread.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 let dir: TempDir;

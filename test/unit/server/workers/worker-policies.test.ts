@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { FilePolicyProvider } from '../../../../src/config/files/file-policy-provider.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import type { PolicyHandover } from '../../../../src/config/policy-provider.js';
-import { ThreadPolicyLoader } from '../../../../src/config/threads/policy-loader.js';
+import { ThreadPolicyLoader } from '../../../../src/config/threads/load-thread.js';
 import { StartError } from '../../../../src/server/start-error.js';
 import { WorkerPolicies } from '../../../../src/server/workers/worker-policies.js';
 import { createLogger } from '../../../../src/telemetry/logger.js';
