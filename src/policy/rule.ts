@@ -144,7 +144,7 @@ export interface RuleNames {
    * An item of a list has its name or number: `tenant[daily]`, `tenant[2]`.
    */
   readonly path: string;
-  /** Names the rule in hold tokens; see policy/names/rule-digest.ts. '' for a rule without holds. */
+  /** Names the rule in hold tokens; see policy/names/stat-name.ts. '' for a rule without holds. */
   readonly digest: string;
   /**
    * Name of the rule in the reference's statistics, starting with the domain: `mongo_cps.database_users`. '' if the

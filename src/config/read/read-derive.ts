@@ -343,7 +343,7 @@ function readCondition(rule: FieldReader, source: string): ConditionSpec {
 }
 
 /** Returns whether two keys differ in more than their digits, so that one of them may be a misspelling. */
-export function differsByMore(key: string, other: string): boolean {
+function differsByMore(key: string, other: string): boolean {
   return key.replaceAll(/\d/g, '') !== other.replaceAll(/\d/g, '');
 }
 

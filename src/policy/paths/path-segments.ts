@@ -37,7 +37,7 @@ const SEGMENT_UNITS = 20;
 const TOKEN_UNITS = 5;
 
 /** Returns the end of the segment after the slash at `at`. */
-export function segmentEnd(path: string, at: number): number {
+function segmentEnd(path: string, at: number): number {
   const end = path.indexOf('/', at + 1);
   return end < 0 ? path.length : end;
 }

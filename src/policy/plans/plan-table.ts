@@ -90,7 +90,7 @@ export interface PlanTable extends PlanHead, PlanParts {}
 export const MAX_KEY_UNITS = 256;
 
 /** Number of words in a slot, and the position of each word. */
-export const SLOT_WORDS = 4;
+const SLOT_WORDS = 4;
 export const [HASH, START, VALUES, LINE] = [0, 1, 2, 3] as const;
 
 const HASH_START = 0x811c_9dc5;
@@ -100,7 +100,7 @@ const HASH_PRIME = 0x0100_0193;
  * Returns a hash of the whole key: FNV-1a over its UTF-16 units. The hash needs no secret, because only the operator
  * chooses the keys in the table.
  */
-export function hashOfKey(key: string): number {
+function hashOfKey(key: string): number {
   let hash = HASH_START;
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), HASH_PRIME);
   return (hash ^ (hash >>> 15)) >>> 0;

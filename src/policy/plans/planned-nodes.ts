@@ -62,7 +62,7 @@ export class PlannedNodes {
  * Returns the value of the entry that selects the row. When weir reads the policy, it checks that each limit has such
  * an entry.
  */
-export function customerOf(by: string, entries: readonly Entry[]): string {
+function customerOf(by: string, entries: readonly Entry[]): string {
   for (let i = 0; i < entries.length; i++) {
     const entry = entries[i] as Entry;
     if (entry.key === by) return entry.value;
