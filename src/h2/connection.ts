@@ -1,22 +1,24 @@
 import { expectState } from '../runtime/invariant.js';
-import type { ByteSink, ConnectionEvents, OwnedConnection } from './connection-owner.js';
 import { ControlBudget } from './control-budget.js';
 import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from './failure.js';
-import { FLAG, FRAME_TYPE, readUint31, readUint32 } from './frame/frame-type.js';
-import { PeerSettings } from './frame/settings.js';
+import { type FrameConsumer, FrameReader, WorkSlice } from './frame-reader.js';
 import {
+  FLAG,
+  FRAME_TYPE,
+  MAX_WINDOW_BYTES,
   OutputBuffer,
+  PeerSettings,
+  readUint31,
+  readUint32,
   writeGoaway,
   writePing,
   writeServerPreface,
   writeSettingsAck,
-} from './frame/write-frame.js';
-import { type FrameConsumer, FrameReader, WorkSlice } from './frame-reader.js';
+} from './frames.js';
 import type { H2Limits } from './limits.js';
 import { HTTP1_ANSWER, PrefaceReader } from './preface.js';
 import { RequestFrames } from './request-frames.js';
 import type { RequestHandler } from './request-handler.js';
-import { MAX_WINDOW_BYTES } from './streams/stream.js';
 import { Streams, type StreamsHost } from './streams/streams.js';
 
 const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, ENHANCE_YOUR_CALM } = ERROR_CODE;
@@ -52,9 +54,47 @@ const ZERO_STREAM_INCREMENT = new StreamFailure(
 const KEEP_ALIVE_PING = Buffer.from('weirping', 'latin1');
 const GOAWAY_PING = Buffer.from('weirlast', 'latin1');
 
-/** The server side of one HTTP/2 connection (RFC 9113), without its socket. */
-export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer {
+/** Events that a connection reports to its owner. */
+export interface ConnectionEvents {
+  /**
+   * Output waits for {@link H2Connection.flush}. Called once until the next flush. Called from within methods of
+   * streams, so schedule the flush instead of calling it here.
+   */
+  onOutput(connection: H2Connection): void;
+  /** The peer has sent the HTTP/2 preface and SETTINGS. */
+  onEstablished(connection: H2Connection): void;
+  /** The peer has acknowledged a PING of {@link H2Connection.ping}. */
+  onPingAck(connection: H2Connection): void;
+  /**
+   * The connection closes itself because the peer violated the protocol or a limit. `error` is text for the log.
+   * `established` is false if the peer never sent SETTINGS.
+   */
+  onProtocolError(connection: H2Connection, error: string, established: boolean): void;
+}
+
+/** The destination of a connection's output: a socket in production, an array in tests. */
+export interface ByteSink {
+  /**
+   * Takes ownership of `bytes`: the connection does not change them again. If the peer does not read fast enough, the
+   * sink buffers the bytes and `bufferedBytes` counts them.
+   */
+  write(bytes: Buffer): void;
+  /** Bytes that are written but not yet passed to the operating system. */
+  readonly bufferedBytes: number;
+  /** Closes the connection after all written bytes are sent. */
+  end(): void;
+  /** Closes the connection immediately. */
+  destroy(): void;
+}
+
+/**
+ * The server side of one HTTP/2 connection (RFC 9113), without its socket. Our SETTINGS are sent only after the peer's
+ * preface, so that an HTTP/1 client gets a readable answer. Every HTTP/2 client sends its preface without waiting
+ * (section 3.4).
+ */
+export class H2Connection implements StreamsHost, FrameConsumer {
   readonly peer: string;
+  /** Time of the last received bytes, in milliseconds on the owner's clock. */
   lastReceivedMs: number;
   readonly #sink: ByteSink;
   readonly #events: ConnectionEvents;
@@ -112,6 +152,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.#requests = new RequestFrames(this.#streams, limits);
   }
 
+  /** Streams that are open or half-closed. */
   get openStreams(): number {
     return this.#streams.size;
   }
@@ -120,6 +161,11 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     return this.#streams.window.unconsumed;
   }
 
+  /**
+   * Memory held for the peer, in bytes: incomplete frames, header blocks and messages, streams, what the handler holds
+   * (ServerConnection.addHeldBytes), and responses that wait for flow control windows. Bytes that the sink buffers are
+   * not included.
+   */
   get heldBytes(): number {
     const reader = this.#reader;
     const requests = this.#requests;
@@ -141,6 +187,12 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.onOutputAdded();
   }
 
+  /**
+   * Processes bytes from the peer, `chunk[from, chunk.length)`. Chunks may end anywhere. The bytes are processed or
+   * copied before this method returns, and the responses are sent in one write at its end. Returns the offset at which
+   * processing stopped because the work slice is used up; call again with the rest. Returns `chunk.length` if all bytes
+   * are processed.
+   */
   receive(chunk: Buffer, from = 0): number {
     if (this.#ended) return chunk.length;
     this.lastReceivedMs = this.#nowMs();
@@ -154,11 +206,16 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     return this.#ended ? chunk.length : end;
   }
 
+  /**
+   * Passes all pending output to the sink. Output that is produced outside of {@link receive} is announced by
+   * {@link ConnectionEvents.onOutput}.
+   */
   flush(): void {
     this.#announced = false;
     this.#writeOut();
   }
 
+  /** Sends a PING for keep-alive. {@link ConnectionEvents.onPingAck} reports the answer. */
   ping(): void {
     if (this.#ended || !this.#established) return;
     this.#pingsUnanswered++;
@@ -166,6 +223,11 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.onOutputAdded();
   }
 
+  /**
+   * Shuts down gracefully (RFC 9113 section 6.8). Sends a GOAWAY with the highest possible stream id and a PING. Once
+   * the PING is acknowledged, sends a second GOAWAY with the id of the last stream that is served, and refuses later
+   * streams. Closes the sink when no stream is open.
+   */
   closeGracefully(): void {
     if (this.#ended || this.#closing !== 'no') return;
     if (!this.#established) {
@@ -179,12 +241,17 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.onOutputAdded();
   }
 
+  /** Sends GOAWAY with `errorCode` and the text `debug`, and closes the connection even if streams are open. */
   terminate(errorCode: number, debug: string): void {
     if (this.#ended) return;
     this.#sendGoawayAndEnd(errorCode, debug);
     this.#streams.resetAll(errorCode);
   }
 
+  /**
+   * Ends the streams after the socket has closed: nothing more is sent, and at most `maxStreams` streams are reset, or
+   * all if it is absent. Call it again while {@link openStreams} is above 0.
+   */
   resetStreams(maxStreams?: number): void {
     if (!this.#ended) {
       this.#ended = true;

@@ -1,5 +1,5 @@
 import { freeBuffer } from '../runtime/free-buffer.js';
-import { FRAME_HEADER_BYTES, readUint31 } from './frame/frame-type.js';
+import { FRAME_HEADER_BYTES, readUint31 } from './frames.js';
 
 /** Receives frames from a {@link FrameReader}. */
 export interface FrameConsumer {

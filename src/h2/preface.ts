@@ -1,4 +1,4 @@
-import { CLIENT_PREFACE } from './frame/frame-type.js';
+import { CLIENT_PREFACE } from './frames.js';
 
 /** Classification of the first bytes of a connection. `more`: undecided, more bytes are needed. */
 export type PrefaceVerdict = 'more' | 'http2' | 'http1' | 'garbage';

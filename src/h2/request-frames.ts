@@ -1,5 +1,5 @@
 import { ConnectionFailure, ERROR_CODE, type Failure } from './failure.js';
-import { FLAG, headersPrefixLength, paddingLength, readUint31 } from './frame/frame-type.js';
+import { FLAG, headersPrefixLength, paddingLength, readUint31 } from './frames.js';
 import { HpackDecoder } from './hpack/decoder.js';
 import type { H2Limits } from './limits.js';
 import type { Streams } from './streams/streams.js';

@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net';
-import { CLIENT_PREFACE, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../src/h2/frame/frame-type.js';
+import { CLIENT_PREFACE, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../src/h2/frames.js';
 import { frame } from '../support/h2/h2-frames.js';
 
 /**

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from '@jest/globals';
 import { H2Connection } from '../../src/h2/connection.js';
-import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frame/frame-type.js';
+import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frames.js';
 import { HeaderField } from '../../src/h2/hpack/header-field.js';
 import type { RequestHandler, ServerStream } from '../../src/h2/request-handler.js';
 import { frame } from '../support/h2/h2-frames.js';

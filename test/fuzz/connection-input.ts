@@ -1,4 +1,4 @@
-import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frame/frame-type.js';
+import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frames.js';
 import { frame } from '../support/h2/h2-frames.js';
 import type { Pair } from '../support/h2/hpack.js';
 import { HpackWriter } from './hpack-writer.js';

@@ -1,5 +1,4 @@
-import { H2Connection } from '../../src/h2/connection.js';
-import type { ByteSink, ConnectionEvents } from '../../src/h2/connection-owner.js';
+import { type ByteSink, type ConnectionEvents, H2Connection } from '../../src/h2/connection.js';
 import type { H2Limits } from '../../src/h2/limits.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import { ConnectionInput } from './connection-input.js';

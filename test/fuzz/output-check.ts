@@ -1,4 +1,4 @@
-import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frame/frame-type.js';
+import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frames.js';
 import { HpackDecoder } from '../../src/h2/hpack/decoder.js';
 
 const HEADER_TABLE_BYTES = 4096;

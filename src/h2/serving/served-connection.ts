@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { freeBuffer } from '../../runtime/free-buffer.js';
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
-import { H2Connection } from '../connection.js';
-import type { ByteSink, ConnectionEvents, OwnedConnection } from '../connection-owner.js';
+import { type ByteSink, type ConnectionEvents, H2Connection } from '../connection.js';
+
 import { ERROR_CODE } from '../failure.js';
 import type { H2Limits } from '../limits.js';
 import type { RequestHandler } from '../request-handler.js';
@@ -221,7 +221,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     this.#pingedMs = undefined;
   }
 
-  onProtocolError(_connection: OwnedConnection, error: string, greeted: boolean): void {
+  onProtocolError(_connection: H2Connection, error: string, greeted: boolean): void {
     const what = greeted ? 'was closed' : 'does not speak HTTP/2';
     this.#options.onBadConnection(`the connection from ${this.#peer} ${what}: ${error}`);
   }

@@ -6,8 +6,9 @@ import {
   FRAME_TYPE,
   INITIAL_WINDOW_BYTES,
   MIN_MAX_FRAME_BYTES,
-} from '../frame/frame-type.js';
-import { type OutputBuffer, writeFrameHeader } from '../frame/write-frame.js';
+  type OutputBuffer,
+  writeFrameHeader,
+} from '../frames.js';
 import { HpackEncoder } from '../hpack/encoder.js';
 import type { HeaderField } from '../hpack/header-field.js';
 import { type H2Stream, sendable } from './stream.js';

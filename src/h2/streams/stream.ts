@@ -1,4 +1,5 @@
 import { expectState, invariant } from '../../runtime/invariant.js';
+import { MAX_WINDOW_BYTES } from '../frames.js';
 import type { HeaderField } from '../hpack/header-field.js';
 import type { RequestHead, ServerConnection, ServerStream } from '../request-handler.js';
 
@@ -130,9 +131,6 @@ export class H2Stream implements ServerStream {
     this.#operations.consumed(this, bytes);
   }
 }
-
-/** Maximum size of a flow control window in octets (RFC 9113 section 6.9.1). */
-export const MAX_WINDOW_BYTES = 0x7fff_ffff;
 
 /**
  * Returns whether `increment` octets would make `window` too large: "A sender MUST NOT allow a flow-control window to

@@ -1,8 +1,7 @@
 import { Budget, CONTROL_FRAMES_PER_REQUEST, type ControlBudget } from '../control-budget.js';
 import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from '../failure.js';
-import { INITIAL_WINDOW_BYTES } from '../frame/frame-type.js';
-import { type OutputBuffer, writeRstStream, writeWindowUpdate } from '../frame/write-frame.js';
 import { HEAD_WORK, REQUEST_WORK, type WorkSlice } from '../frame-reader.js';
+import { INITIAL_WINDOW_BYTES, type OutputBuffer, writeRstStream, writeWindowUpdate } from '../frames.js';
 import { HeaderField, type HeaderList } from '../hpack/header-field.js';
 import type { H2Limits } from '../limits.js';
 import type { RequestHandler, ServerConnection } from '../request-handler.js';

@@ -1,5 +1,5 @@
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
-import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../../src/h2/frame/frame-type.js';
+import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../../src/h2/frames.js';
 import { frame } from '../../support/h2/h2-frames.js';
 import { prefixed } from '../../support/h2/http2-client.js';
 

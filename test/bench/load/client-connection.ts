@@ -1,11 +1,5 @@
 import type { Duplex } from 'node:stream';
-import {
-  CLIENT_PREFACE,
-  FLAG,
-  FRAME_HEADER_BYTES,
-  FRAME_TYPE,
-  readUint31,
-} from '../../../src/h2/frame/frame-type.js';
+import { CLIENT_PREFACE, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, readUint31 } from '../../../src/h2/frames.js';
 import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
 import { type CallTemplate, writeCall } from './call-template.js';
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../../src/h2/frame/frame-type.js';
+import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../../src/h2/frames.js';
 import { FrameReader, frame, type RawFrame } from '../../support/h2/h2-frames.js';
 import { closeLater } from '../../support/process/close-later.js';
 import { type StartedProcess, startProcess } from '../../support/process/processes.js';

@@ -1,6 +1,5 @@
 import { test } from '@jest/globals';
-import { H2Connection } from '../../../src/h2/connection.js';
-import type { ByteSink, ConnectionEvents } from '../../../src/h2/connection-owner.js';
+import { type ByteSink, type ConnectionEvents, H2Connection } from '../../../src/h2/connection.js';
 import { ERROR_CODE } from '../../../src/h2/failure.js';
 import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
 import type { H2Limits } from '../../../src/h2/limits.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { OutputBuffer } from '../../../src/h2/frame/write-frame.js';
 import { FrameReader, WorkSlice } from '../../../src/h2/frame-reader.js';
+import { OutputBuffer } from '../../../src/h2/frames.js';
 import { runs } from '../../support/assert/runs.js';
 import { frame } from '../../support/h2/h2-peer.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { LiteralCache } from '../../../../src/h2/hpack/decoder-caches.js';
+import { LiteralCache } from '../../../../src/h2/hpack/decoder.js';
 
 const bytes = (text: string) => Buffer.from(text, 'latin1');
 

@@ -1,7 +1,83 @@
-import { freeBuffer } from '../../runtime/free-buffer.js';
-import type { H2Limits } from '../limits.js';
-import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, INITIAL_WINDOW_BYTES } from './frame-type.js';
-import { SETTING } from './settings.js';
+import { freeBuffer } from '../runtime/free-buffer.js';
+import { ConnectionFailure, ERROR_CODE } from './failure.js';
+import type { H2Limits } from './limits.js';
+
+/** Frame types (RFC 9113 section 6). */
+export const FRAME_TYPE = {
+  DATA: 0x0,
+  HEADERS: 0x1,
+  PRIORITY: 0x2,
+  RST_STREAM: 0x3,
+  SETTINGS: 0x4,
+  PUSH_PROMISE: 0x5,
+  PING: 0x6,
+  GOAWAY: 0x7,
+  WINDOW_UPDATE: 0x8,
+  CONTINUATION: 0x9,
+} as const;
+
+/** Frame flags; ACK (SETTINGS, PING) and END_STREAM (DATA, HEADERS) share a bit. */
+export const FLAG = {
+  ACK: 0x1,
+  END_STREAM: 0x1,
+  END_HEADERS: 0x4,
+  PADDED: 0x8,
+  PRIORITY: 0x20,
+} as const;
+
+/** Length, type, flags, stream identifier (RFC 9113 section 4.1). */
+export const FRAME_HEADER_BYTES = 9;
+
+/** The client connection preface (RFC 9113 section 3.4). */
+export const CLIENT_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+
+/** Defaults that apply until SETTINGS are received (RFC 9113 section 6.5.2). */
+export const INITIAL_WINDOW_BYTES = 65_535;
+export const MIN_MAX_FRAME_BYTES = 16_384;
+const MAX_MAX_FRAME_BYTES = 16_777_215;
+
+/** Maximum size of a flow control window in octets (RFC 9113 section 6.9.1). */
+export const MAX_WINDOW_BYTES = 0x7fff_ffff;
+
+/** Reads a 32-bit integer in network byte order. The caller has checked that the bytes exist. */
+export function readUint32(bytes: Uint8Array, at: number): number {
+  return (
+    (((bytes[at] as number) << 24) |
+      ((bytes[at + 1] as number) << 16) |
+      ((bytes[at + 2] as number) << 8) |
+      (bytes[at + 3] as number)) >>>
+    0
+  );
+}
+
+/** Reads the 31 bits of a stream identifier or window increment. Ignores the reserved bit (RFC 9113 section 4.1). */
+export function readUint31(bytes: Uint8Array, at: number): number {
+  return (
+    (((bytes[at] as number) & 0x7f) << 24) |
+    ((bytes[at + 1] as number) << 16) |
+    ((bytes[at + 2] as number) << 8) |
+    (bytes[at + 3] as number)
+  );
+}
+
+/**
+ * Returns the number of padding bytes at the end of a DATA or HEADERS payload `bytes[start, end)` with the PADDED flag,
+ * not counting the length byte. Returns -1 if the padding fills or exceeds the payload, which is a PROTOCOL_ERROR (RFC
+ * 9113 section 6.1).
+ */
+export function paddingLength(bytes: Uint8Array, start: number, end: number): number {
+  if (start >= end) return -1;
+  const length = bytes[start] as number;
+  return start + 1 + length > end ? -1 : length;
+}
+
+/**
+ * Returns the number of bytes before the header block in a HEADERS frame: pad length and priority (RFC 9113 section
+ * 6.2).
+ */
+export function headersPrefixLength(flags: number): number {
+  return ((flags & FLAG.PADDED) !== 0 ? 1 : 0) + ((flags & FLAG.PRIORITY) !== 0 ? 5 : 0);
+}
 
 const EMPTY = Buffer.alloc(0);
 /** Size of the first slab of a connection. Small, because most connections are idle. */
@@ -177,4 +253,73 @@ export function writeServerPreface(output: OutputBuffer, limits: H2Limits): void
   output.end = at;
   const raise = limits.connectionWindowBytes - INITIAL_WINDOW_BYTES;
   if (raise > 0) writeWindowUpdate(output, 0, raise);
+}
+
+/** Identifiers of settings (RFC 9113 section 6.5.2). */
+const SETTING = {
+  HEADER_TABLE_SIZE: 0x1,
+  ENABLE_PUSH: 0x2,
+  MAX_CONCURRENT_STREAMS: 0x3,
+  INITIAL_WINDOW_SIZE: 0x4,
+  MAX_FRAME_SIZE: 0x5,
+  MAX_HEADER_LIST_SIZE: 0x6,
+} as const;
+
+/** Bytes of one setting: a 16-bit identifier and a 32-bit value. */
+const SETTING_BYTES = 6;
+
+const PARTIAL = new ConnectionFailure(
+  ERROR_CODE.FRAME_SIZE_ERROR,
+  'the length of a SETTINGS frame is not a multiple of 6 bytes',
+);
+const BAD_PUSH = new ConnectionFailure(ERROR_CODE.PROTOCOL_ERROR, 'SETTINGS_ENABLE_PUSH is neither 0 nor 1');
+const BAD_WINDOW = new ConnectionFailure(
+  ERROR_CODE.FLOW_CONTROL_ERROR,
+  'SETTINGS_INITIAL_WINDOW_SIZE is above 2^31-1',
+);
+const BAD_FRAME_SIZE = new ConnectionFailure(
+  ERROR_CODE.PROTOCOL_ERROR,
+  'SETTINGS_MAX_FRAME_SIZE is not between 16384 and 16777215',
+);
+
+/** The peer's settings that apply to a server without push, with the defaults of RFC 9113 section 6.5.2. */
+export class PeerSettings {
+  headerTableBytes = 4096;
+  /** Lowest value of {@link headerTableBytes} in the last frame. */
+  minHeaderTableBytes = 4096;
+  initialWindowBytes = INITIAL_WINDOW_BYTES;
+  maxFrameBytes = MIN_MAX_FRAME_BYTES;
+
+  /**
+   * Reads the payload `bytes[start, end)` of a SETTINGS frame. If a setting occurs twice, the later value applies (RFC
+   * 9113 section 6.5.3: values are processed in order). An intermediate value matters only for a smaller header table,
+   * because it evicts entries. Unknown settings are ignored.
+   */
+  read(bytes: Uint8Array, start: number, end: number): ConnectionFailure | undefined {
+    if ((end - start) % SETTING_BYTES !== 0) return PARTIAL;
+    this.minHeaderTableBytes = this.headerTableBytes;
+    for (let at = start; at < end; at += SETTING_BYTES) {
+      const identifier = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+      const value = readUint32(bytes, at + 2);
+      switch (identifier) {
+        case SETTING.HEADER_TABLE_SIZE:
+          this.headerTableBytes = value;
+          this.minHeaderTableBytes = Math.min(this.minHeaderTableBytes, value);
+          break;
+        case SETTING.ENABLE_PUSH:
+          if (value > 1) return BAD_PUSH;
+          break;
+        case SETTING.INITIAL_WINDOW_SIZE:
+          if (value > MAX_WINDOW_BYTES) return BAD_WINDOW;
+          this.initialWindowBytes = value;
+          break;
+        case SETTING.MAX_FRAME_SIZE:
+          if (value < MIN_MAX_FRAME_BYTES || value > MAX_MAX_FRAME_BYTES) return BAD_FRAME_SIZE;
+          this.maxFrameBytes = value;
+          break;
+        default:
+      }
+    }
+    return undefined;
+  }
 }
