@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { explain } from '../../../src/config/show/explain.js';
 import { renderExplanation } from '../../../src/config/show/explain-text.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
+import { cases } from '../../support/assert/cases.js';
 import { entries, parse, policyOf, setOf } from '../../support/policy/policies.js';
 
 const POLICY = `
@@ -72,63 +73,41 @@ describe('a list of limits', () => {
 
 describe('errors of several limits', () => {
   test.each([
-    [
-      `rate_limit: [{ ${MINUTE} }]`,
-      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; write it as ' +
-        '{ unit: minute, requests_per_unit: 10 }, and several limits as "rate_limits"',
-    ],
-    [
-      `rate_limits: { ${MINUTE} }`,
-      '2:38: descriptors[0].rate_limits: "rate_limits" must be a list of limits; begin each item with "- "',
-    ],
+    ...cases`
+      rate_limit: [{ ${MINUTE} }]
+        2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; write it as { unit: minute,
+          requests_per_unit: 10 }, and several limits as "rate_limits"
+      rate_limits: { ${MINUTE} }
+        2:38: descriptors[0].rate_limits: "rate_limits" must be a list of limits; begin each item with "- "
+      rate_limit: { ${MINUTE} }, rate_limits: [{ ${MINUTE} }]
+        2:90: descriptors[0].rate_limits: "rate_limits" cannot be combined with "rate_limit"; move that limit into the
+          list
+      quota_mode: true, rate_limits: [{ ${MINUTE} }]
+        2:37: descriptors[0].quota_mode: "quota_mode" cannot be combined with "rate_limits", because a list denies as
+          soon as one of its limits is exceeded; remove "quota_mode", or write a single "rate_limit"
+      rate_limits: [{ ${MINUTE}, quota_mode: true }]
+        2:77: descriptors[0].rate_limits[0].quota_mode: a list denies as soon as one of its limits is exceeded, so its
+          limits cannot be quotas; remove "quota_mode"
+      rate_limits: [{ ${MINUTE} }, { unlimited: true, ${MINUTE} }]
+        2:81: descriptors[0].rate_limits[1].unlimited: a limit in a list cannot be unlimited; remove the item, or use
+          rate_limit: { unlimited: true }
+      rate_limits: [{ name: a, ${MINUTE} }, { name: a, ${MINUTE} }]
+        2:96: descriptors[0].rate_limits[1].name: two limits in this list are named "a"; give each its own name
+      rate_limits: [{ name: "2", ${MINUTE} }]
+        2:47: descriptors[0].rate_limits[0].name: the name "2" could be confused with a position in the list; add a
+          letter to the name
+      rate_limits: [{ name: a, ${MINUTE} }, { ${MINUTE}, replaces: [{ name: a }] }]
+        2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" is a limit in the same list, so it would never
+          apply; remove the limit, or remove this item from "replaces"
+      rate_limits: [{ name: a }]
+        2:39: descriptors[0].rate_limits[0]: the limit is missing; write token_bucket, or unit and requests_per_unit,
+          or concurrency
+      rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]
+        2:94: descriptors[0].rate_limits[0].enforce_percent: "enforce_percent" is 101; write a number from 0 to 100
+    `,
     [
       `rate_limits: [${Array.from({ length: 17 }, () => `{ ${MINUTE} }`).join(', ')}]`,
       '2:38: descriptors[0].rate_limits: "rate_limits" has 17 items; write 1 to 16 items',
-    ],
-    [
-      `rate_limit: { ${MINUTE} }, rate_limits: [{ ${MINUTE} }]`,
-      '2:90: descriptors[0].rate_limits: "rate_limits" cannot be combined with "rate_limit"; move that ' +
-        'limit into the list',
-    ],
-    [
-      `quota_mode: true, rate_limits: [{ ${MINUTE} }]`,
-      '2:37: descriptors[0].quota_mode: "quota_mode" cannot be combined with "rate_limits", because a ' +
-        'list denies as soon as one of its limits is exceeded; remove "quota_mode", or write a single ' +
-        '"rate_limit"',
-    ],
-    [
-      `rate_limits: [{ ${MINUTE}, quota_mode: true }]`,
-      '2:77: descriptors[0].rate_limits[0].quota_mode: a list denies as soon as one of its limits is ' +
-        'exceeded, so its limits cannot be quotas; remove "quota_mode"',
-    ],
-    [
-      `rate_limits: [{ ${MINUTE} }, { unlimited: true, ${MINUTE} }]`,
-      '2:81: descriptors[0].rate_limits[1].unlimited: a limit in a list cannot be unlimited; remove the ' +
-        'item, or use rate_limit: { unlimited: true }',
-    ],
-    [
-      `rate_limits: [{ name: a, ${MINUTE} }, { name: a, ${MINUTE} }]`,
-      '2:96: descriptors[0].rate_limits[1].name: two limits in this list are named "a"; give each its own name',
-    ],
-    [
-      `rate_limits: [{ name: "2", ${MINUTE} }]`,
-      '2:47: descriptors[0].rate_limits[0].name: the name "2" could be confused with a position in the ' +
-        'list; add a letter to the name',
-    ],
-    [
-      `rate_limits: [{ name: a, ${MINUTE} }, { ${MINUTE}, replaces: [{ name: a }] }]`,
-      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" is a limit in the same list, so it ' +
-        'would never apply; remove the limit, or remove this item from "replaces"',
-    ],
-    [
-      'rate_limits: [{ name: a }]',
-      '2:39: descriptors[0].rate_limits[0]: the limit is missing; write token_bucket, or unit and ' +
-        'requests_per_unit, or concurrency',
-    ],
-    [
-      `rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]`,
-      '2:94: descriptors[0].rate_limits[0].enforce_percent: "enforce_percent" is 101; write a number ' +
-        'from 0 to 100',
     ],
   ])('%s', (fields, error) => {
     expect(node(fields)).toContain(error);
@@ -136,34 +115,22 @@ describe('errors of several limits', () => {
 });
 
 describe('errors of enforce_percent', () => {
-  test.each([
-    [
-      `rate_limit: { ${MINUTE}, enforce_percent: 5 }`,
-      'unknown key "enforce_percent"; it belongs at the top of the file, in an item of "descriptors" or in an item ' +
-        'of "rate_limits"',
-    ],
-    [
-      `rate_limit: { ${MINUTE}, rate_limits: [] }`,
-      'unknown key "rate_limits"; it belongs in an item of "descriptors"',
-    ],
-    [
-      `rate_limit: { ${MINUTE} }, enforce_percent: -0.1`,
-      '"enforce_percent" is -0.1; write a number from 0 to 100',
-    ],
-    [
-      `rate_limit: { ${MINUTE} }, enforce_percent: .nan`,
-      '"enforce_percent" is .nan; write a number from 0 to 100',
-    ],
-    [
-      'enforce_percent: 5',
-      '"enforce_percent" has no effect without a limit in the same descriptor or below it; add a limit, ' +
-        'or remove "enforce_percent"',
-    ],
-    [
-      'rate_limit: { unlimited: true }, enforce_percent: 5',
-      '"enforce_percent" has no effect, because the rule is unlimited; remove it',
-    ],
-  ])('%s', (fields, message) => {
+  test.each(cases`
+    rate_limit: { ${MINUTE}, enforce_percent: 5 }
+      unknown key "enforce_percent"; it belongs at the top of the file, in an item of "descriptors" or in an item of
+        "rate_limits"
+    rate_limit: { ${MINUTE}, rate_limits: [] }
+      unknown key "rate_limits"; it belongs in an item of "descriptors"
+    rate_limit: { ${MINUTE} }, enforce_percent: -0.1
+      "enforce_percent" is -0.1; write a number from 0 to 100
+    rate_limit: { ${MINUTE} }, enforce_percent: .nan
+      "enforce_percent" is .nan; write a number from 0 to 100
+    enforce_percent: 5
+      "enforce_percent" has no effect without a limit in the same descriptor or below it; add a limit, or remove
+        "enforce_percent"
+    rate_limit: { unlimited: true }, enforce_percent: 5
+      "enforce_percent" has no effect, because the rule is unlimited; remove it
+  `)('%s', (fields, message) => {
     expect(node(fields).filter((line) => line.includes(message))).toHaveLength(1);
   });
 

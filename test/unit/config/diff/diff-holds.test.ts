@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
+import { cases } from '../../../support/assert/cases.js';
 import { setOf } from '../../../support/policy/policies.js';
 
 const NOW = Date.UTC(2026, 0, 1) * 1000;
@@ -12,42 +13,30 @@ const held = (hold: string): string => `${TEN}, hold: { ${hold} }`;
 const HELD = '10 per minute, debt up to 10, holds';
 
 describe('a change of holds', () => {
-  test.each([
-    [
-      'concurrency: { max: 5 }',
-      'concurrency: { max: 4 }',
-      'tightens: concurrency: 5 requests, expires after 1m becomes concurrency: 4 requests, expires after 1m; ' +
-        'fewer concurrent requests',
-    ],
-    [
-      'concurrency: { max: 4 }',
-      'concurrency: { max: 5, retry_after: 2s }',
-      'loosens: concurrency: 4 requests, expires after 1m becomes concurrency: 5 requests, expires after 1m, ' +
-        'retry after 2s; more concurrent requests',
-    ],
-    [
-      'concurrency: { max: 5 }',
-      'concurrency: { max: 5, retry_after: 2s }',
-      'changes: concurrency: 5 requests, expires after 1m becomes concurrency: 5 requests, expires after 1m, retry ' +
-        'after 2s',
-    ],
-    [
-      'unlimited: true',
-      held('amount: 2'),
-      `tightens: unlimited becomes ${HELD} 2 hits, expires after 10m; there was no limit`,
-    ],
-    [
-      held('amount: 2'),
-      'unit: minute, requests_per_unit: 0',
-      `tightens: ${HELD} 2 hits, expires after 10m becomes 0 per minute; every request is now denied`,
-    ],
-    [
-      `${held('amount: 2')}, max_debt: 3`,
-      `${held('amount: 2')}, max_debt: 3`.replace('10,', '20,'),
-      'loosens: 10 per minute, debt up to 3, holds 2 hits, expires after 10m becomes 20 per minute, debt up to 3, ' +
-        'holds 2 hits, expires after 10m; more hits per window',
-    ],
-  ])('from %s to %s', (before, after, expected) => {
+  test.each(cases`
+    concurrency: { max: 5 }
+      concurrency: { max: 4 }
+      tightens: concurrency: 5 requests, expires after 1m becomes concurrency: 4 requests, expires after 1m; fewer
+        concurrent requests
+    concurrency: { max: 4 }
+      concurrency: { max: 5, retry_after: 2s }
+      loosens: concurrency: 4 requests, expires after 1m becomes concurrency: 5 requests, expires after 1m, retry
+        after 2s; more concurrent requests
+    concurrency: { max: 5 }
+      concurrency: { max: 5, retry_after: 2s }
+      changes: concurrency: 5 requests, expires after 1m becomes concurrency: 5 requests, expires after 1m, retry
+        after 2s
+    unlimited: true
+      ${held('amount: 2')}
+      tightens: unlimited becomes ${HELD} 2 hits, expires after 10m; there was no limit
+    ${held('amount: 2')}
+      unit: minute, requests_per_unit: 0
+      tightens: ${HELD} 2 hits, expires after 10m becomes 0 per minute; every request is now denied
+    ${held('amount: 2')}, max_debt: 3
+      ${`${held('amount: 2')}, max_debt: 3`.replace('10,', '20,')}
+      loosens: 10 per minute, debt up to 3, holds 2 hits, expires after 10m becomes 20 per minute, debt up to 3,
+        holds 2 hits, expires after 10m; more hits per window
+  `)('from %s to %s', (before, after, expected) => {
     expect(changes(limited(before), limited(after))).toEqual([expected]);
   });
 

@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
+import { cases } from '../../../support/assert/cases.js';
 import { setOf } from '../../../support/policy/policies.js';
 
 /** 2026-01-01. */
@@ -22,38 +23,26 @@ describe('another spelling', () => {
     file(`{ key: k, rate_limit: { ${limit} } }`, fields);
 
   // property/diff-spellings.property.test.ts tests the other spellings.
-  test.each([
-    [
-      'days in UTC',
-      limited('unit: day, requests_per_unit: 5'),
-      limited('unit: day, requests_per_unit: 5, calendar: Etc/UTC'),
-    ],
-    [
-      'a phase that ended',
-      node('phase: { active: 2027-01-01T00:00:00Z, grace_period: 2024-01-01T00:00:00Z },'),
-      node('phase: { active: 2027-01-01T00:00:00Z, grace_period: 2025-01-01T00:00:00Z },'),
-    ],
-    [
-      'a phase in the distant future',
-      top('phase: { active: 2027-01-01T00:00:00Z }'),
-      top('phase: { active: 2027-01-01T00:00:00Z, grace_period: 2027-01-01T00:00:00Z }'),
-    ],
-    [
-      'the share of the whole limit',
-      top('on_store_failure: local'),
-      top('on_store_failure: { local: 1.0 }', `${MINUTE}, on_store_failure: { local: 1 }`),
-    ],
-    [
-      'headers without a limit',
-      limited('unlimited: true'),
-      limited('unlimited: true, response_headers: [ratelimit]'),
-    ],
-    [
-      'blocks after the first',
-      node('value_cidr: [10.0.0.0/8, 192.0.2.0/24, 2001:db8::/32],'),
-      node('value_cidr: [10.0.0.0/8, "2001:0DB8::/32", 192.0.2.0/24],'),
-    ],
-  ])('is no change: %s', (_, before, after) => {
+  test.each(cases`
+    days in UTC
+      ${limited('unit: day, requests_per_unit: 5')}
+      ${limited('unit: day, requests_per_unit: 5, calendar: Etc/UTC')}
+    a phase that ended
+      ${node('phase: { active: 2027-01-01T00:00:00Z, grace_period: 2024-01-01T00:00:00Z },')}
+      ${node('phase: { active: 2027-01-01T00:00:00Z, grace_period: 2025-01-01T00:00:00Z },')}
+    a phase in the distant future
+      ${top('phase: { active: 2027-01-01T00:00:00Z }')}
+      ${top('phase: { active: 2027-01-01T00:00:00Z, grace_period: 2027-01-01T00:00:00Z }')}
+    the share of the whole limit
+      ${top('on_store_failure: local')}
+      ${top('on_store_failure: { local: 1.0 }', `${MINUTE}, on_store_failure: { local: 1 }`)}
+    headers without a limit
+      ${limited('unlimited: true')}
+      ${limited('unlimited: true, response_headers: [ratelimit]')}
+    blocks after the first
+      ${node('value_cidr: [10.0.0.0/8, 192.0.2.0/24, 2001:db8::/32],')}
+      ${node('value_cidr: [10.0.0.0/8, "2001:0DB8::/32", 192.0.2.0/24],')}
+  `)('is no change: %s', (_, before, after) => {
     expect(changesOf(before, after)).toEqual([]);
     expect(changesOf(after, before)).toEqual([]);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { PolicyChange } from '../../../../src/config/diff/change.js';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
+import { cases } from '../../../support/assert/cases.js';
 import { setOf } from '../../../support/policy/policies.js';
 
 /** 2026-01-01. */
@@ -21,96 +22,64 @@ const limited = (limit: string, more = ''): string => file(`{ key: k, ${more} ra
 const MINUTE = 'unit: minute, requests_per_unit: 10';
 
 describe('a limit', () => {
-  test.each([
-    [
-      MINUTE,
-      'unit: minute, unit_multiplier: 5, requests_per_unit: 10',
-      'tightens: 10 per minute becomes 10 per 5 minutes; the two limits cannot be compared',
-    ],
-    [
-      MINUTE,
-      `${MINUTE}, algorithm: token_bucket`,
-      'tightens: 10 per minute becomes token bucket (10 tokens, 10 every 1m); the two limits cannot be compared',
-    ],
-    [
-      MINUTE,
-      `${MINUTE}, algorithm: token_bucket, burst: 20`,
-      'tightens: 10 per minute becomes token bucket (20 tokens, 10 every 1m); the two limits cannot be compared',
-    ],
-    [
-      'token_bucket: { max_tokens: 10, fill_interval: 1s }',
-      'token_bucket: { max_tokens: 5, fill_interval: 2s }',
-      'tightens: token bucket (10 tokens, 1 every 1s) becomes token bucket (5 tokens, 1 every 2s); fewer hits ' +
-        'at once, slower refill',
-    ],
-    [
-      'token_bucket: { max_tokens: 10, fill_interval: 2s }',
-      'token_bucket: { max_tokens: 20, fill_interval: 1s }',
-      'loosens: token bucket (10 tokens, 1 every 2s) becomes token bucket (20 tokens, 1 every 1s); more hits at ' +
-        'once, faster refill',
-    ],
-    [
-      'token_bucket: { max_tokens: 10, fill_interval: 2s }',
-      'token_bucket: { max_tokens: 10, fill_interval: 1s }',
-      'loosens: token bucket (10 tokens, 1 every 2s) becomes token bucket (10 tokens, 1 every 1s); faster refill; ' +
-        'buckets in use keep their old time until full, unless "weir bucket reset" fills them',
-    ],
-    [
-      'unit: day, requests_per_unit: 10',
-      'unit: day, requests_per_unit: 10, calendar: Europe/Berlin',
-      'tightens: 10 per day becomes 10 per day of Europe/Berlin; the two limits cannot be compared',
-    ],
-    [
-      'unit: month, requests_per_unit: 10, calendar: Europe/Berlin',
-      'unit: year, requests_per_unit: 120, calendar: Europe/Berlin',
-      'tightens: 10 per month of Europe/Berlin becomes 120 per year of Europe/Berlin; ' +
-        'the two limits cannot be compared',
-    ],
-    ['unlimited: true', MINUTE, 'tightens: unlimited becomes 10 per minute; there was no limit'],
-    [MINUTE, 'unlimited: true', 'loosens: 10 per minute becomes unlimited; there is no longer a limit'],
-    [
-      MINUTE,
-      'unit: day, requests_per_unit: 0',
-      'tightens: 10 per minute becomes 0 per day; every request is now denied',
-    ],
-    [
-      MINUTE,
-      `${MINUTE}, allow_debt: true`,
-      'tightens: 10 per minute becomes 10 per minute, debt up to 10; the two limits cannot be compared',
-    ],
-    [`${MINUTE}, name: a`, `${MINUTE}, name: b`, 'changes: name: "a" becomes "b"'],
-    [
-      MINUTE,
-      `${MINUTE}, on_store_failure: deny`,
-      'tightens: on_store_failure: error becomes deny; applies while the store is unavailable',
-    ],
-    [
-      `${MINUTE}, on_store_failure: local`,
-      `${MINUTE}, on_store_failure: allow`,
-      'loosens: on_store_failure: local becomes allow; applies while the store is unavailable',
-    ],
-    [
-      `${MINUTE}, on_store_failure: local`,
-      `${MINUTE}, on_store_failure: { local: 0.25 }`,
-      'tightens: on_store_failure: local becomes { local: 0.25 }; applies while the store is unavailable',
-    ],
-    [
-      `${MINUTE}, on_store_failure: { local: 0.25 }`,
-      `${MINUTE}, on_store_failure: { local: 0.5 }`,
-      'loosens: on_store_failure: { local: 0.25 } becomes { local: 0.5 }; applies while the store is unavailable',
-    ],
-    [
-      `${MINUTE}, on_store_failure: { local: 0.25 }`,
-      `${MINUTE}, on_store_failure: error`,
-      'tightens: on_store_failure: { local: 0.25 } becomes error; applies while the store is unavailable',
-    ],
-    [
-      MINUTE,
-      `${MINUTE}, response_headers: [retry-after]`,
-      'changes: response_headers: none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set becomes retry-after',
-    ],
-    [MINUTE, `${MINUTE}, denied_response: problem+json`, 'changes: denied_response is set'],
-  ])('%s -> %s', (before, after, line) => {
+  test.each(cases`
+    ${MINUTE}
+      unit: minute, unit_multiplier: 5, requests_per_unit: 10
+      tightens: 10 per minute becomes 10 per 5 minutes; the two limits cannot be compared
+    ${MINUTE}
+      ${MINUTE}, algorithm: token_bucket
+      tightens: 10 per minute becomes token bucket (10 tokens, 10 every 1m); the two limits cannot be compared
+    ${MINUTE}
+      ${MINUTE}, algorithm: token_bucket, burst: 20
+      tightens: 10 per minute becomes token bucket (20 tokens, 10 every 1m); the two limits cannot be compared
+    token_bucket: { max_tokens: 10, fill_interval: 1s }
+      token_bucket: { max_tokens: 5, fill_interval: 2s }
+      tightens: token bucket (10 tokens, 1 every 1s) becomes token bucket (5 tokens, 1 every 2s); fewer hits at
+        once, slower refill
+    token_bucket: { max_tokens: 10, fill_interval: 2s }
+      token_bucket: { max_tokens: 20, fill_interval: 1s }
+      loosens: token bucket (10 tokens, 1 every 2s) becomes token bucket (20 tokens, 1 every 1s); more hits at once,
+        faster refill
+    token_bucket: { max_tokens: 10, fill_interval: 2s }
+      token_bucket: { max_tokens: 10, fill_interval: 1s }
+      loosens: token bucket (10 tokens, 1 every 2s) becomes token bucket (10 tokens, 1 every 1s); faster refill;
+        buckets in use keep their old time until full, unless "weir bucket reset" fills them
+    unit: day, requests_per_unit: 10
+      unit: day, requests_per_unit: 10, calendar: Europe/Berlin
+      tightens: 10 per day becomes 10 per day of Europe/Berlin; the two limits cannot be compared
+    unit: month, requests_per_unit: 10, calendar: Europe/Berlin
+      unit: year, requests_per_unit: 120, calendar: Europe/Berlin
+      tightens: 10 per month of Europe/Berlin becomes 120 per year of Europe/Berlin; the two limits cannot be
+        compared
+    unlimited: true => ${MINUTE} => tightens: unlimited becomes 10 per minute; there was no limit
+    ${MINUTE} => unlimited: true => loosens: 10 per minute becomes unlimited; there is no longer a limit
+    ${MINUTE}
+      unit: day, requests_per_unit: 0
+      tightens: 10 per minute becomes 0 per day; every request is now denied
+    ${MINUTE}
+      ${MINUTE}, allow_debt: true
+      tightens: 10 per minute becomes 10 per minute, debt up to 10; the two limits cannot be compared
+    ${MINUTE}, name: a => ${MINUTE}, name: b => changes: name: "a" becomes "b"
+    ${MINUTE}
+      ${MINUTE}, on_store_failure: deny
+      tightens: on_store_failure: error becomes deny; applies while the store is unavailable
+    ${MINUTE}, on_store_failure: local
+      ${MINUTE}, on_store_failure: allow
+      loosens: on_store_failure: local becomes allow; applies while the store is unavailable
+    ${MINUTE}, on_store_failure: local
+      ${MINUTE}, on_store_failure: { local: 0.25 }
+      tightens: on_store_failure: local becomes { local: 0.25 }; applies while the store is unavailable
+    ${MINUTE}, on_store_failure: { local: 0.25 }
+      ${MINUTE}, on_store_failure: { local: 0.5 }
+      loosens: on_store_failure: { local: 0.25 } becomes { local: 0.5 }; applies while the store is unavailable
+    ${MINUTE}, on_store_failure: { local: 0.25 }
+      ${MINUTE}, on_store_failure: error
+      tightens: on_store_failure: { local: 0.25 } becomes error; applies while the store is unavailable
+    ${MINUTE}
+      ${MINUTE}, response_headers: [retry-after]
+      changes: response_headers: none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set becomes retry-after
+    ${MINUTE} => ${MINUTE}, denied_response: problem+json => changes: denied_response is set
+  `)('%s -> %s', (before, after, line) => {
     expect(linesOf(limited(before), limited(after))).toEqual([`k: ${line}`]);
     expect(linesOf(limited(before), limited(before))).toEqual([]);
   });

@@ -6,6 +6,7 @@ import { type LoadedPolicies, loadParts, loadPolicies } from '../../../../src/co
 import { openConfigMaps } from '../../../../src/config/manifests/config-maps.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { keyOfRow, rowsOf } from '../../../../src/policy/plans/plan-table.js';
+import { cases } from '../../../support/assert/cases.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 const open = (text: string) => openConfigMaps('m.yaml', Buffer.from(text));
@@ -50,32 +51,26 @@ test.each([
 ])('not a manifest: %j', (text) => expect(open(text)).toBeUndefined());
 
 test.each([
+  ...cases`
+    a block with its own indentation
+      data:\n  a.yaml: |2-\n      domain: a\n      x: [\n
+      m.yaml:8:10: data["a.yaml"]: this is not
+    no policy
+      data:\n  a.yaml: |\n    b: 1\n
+      m.yaml:6:11: data["a.yaml"]: this key does not contain a policy
+    no text
+      data:\n  a.yaml: { domain: a }\n
+      m.yaml:6:11: data["a.yaml"]: this key does not contain a policy
+    other files
+      data:\n  nginx.conf: "server {"\n
+      m.yaml:6:15: data["nginx.conf"]: this key does not contain a policy
+  `,
   [
     'a block',
     'data:\n  a.yaml: |\n    descriptors: []\n    domain: ""\n',
     'm.yaml:8:13: data["a.yaml"].domain: ',
   ],
-  [
-    'a block with its own indentation',
-    'data:\n  a.yaml: |2-\n      domain: a\n      x: [\n',
-    'm.yaml:8:10: data["a.yaml"]: this is not',
-  ],
   ['quotes', 'data:\n  a.yaml: "descriptors: []\\ndomain:\\n"\n', 'm.yaml:6:11: data["a.yaml"].domain: '],
-  [
-    'no policy',
-    'data:\n  a.yaml: |\n    b: 1\n',
-    'm.yaml:6:11: data["a.yaml"]: this key does not contain a policy',
-  ],
-  [
-    'no text',
-    'data:\n  a.yaml: { domain: a }\n',
-    'm.yaml:6:11: data["a.yaml"]: this key does not contain a policy',
-  ],
-  [
-    'other files',
-    'data:\n  nginx.conf: "server {"\n',
-    'm.yaml:6:15: data["nginx.conf"]: this key does not contain a policy',
-  ],
 ])('positions: %s', (_name, data, start) => {
   const lines = said(`---\n${HEAD}${data}`) ?? [];
   expect(lines.filter((line) => line.startsWith(start))).toHaveLength(1);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { cases } from '../../../support/assert/cases.js';
 import { parse } from '../../../support/policy/policies.js';
 
 function warningsOf(text: string): readonly string[] {
@@ -17,29 +18,21 @@ derive:
 ${items.map((item) => `  - { ${item} }\n`).join('')}`;
 
 describe('a rule of derive that matches nothing', () => {
-  test.each<[string, string | undefined]>([
-    [
-      'path: "a/*", value: x',
-      '6:13: derive[0].rules[0].path: the value does not begin with "/", so it is compared literally, including its ' +
-        'wildcards; write "/a/*"',
-    ],
-    [
-      'path: a, value: x',
-      '6:13: derive[0].rules[0].path: the value does not begin with "/", so it is compared literally; write "/a"',
-    ],
-    [
-      'method: "P*", path: /a, value: x',
-      '6:15: derive[0].rules[0].method: the value does not begin with "/", so it is compared literally, including ' +
-        'its wildcards; only paths can have wildcards',
-    ],
-    [
-      'method: get, value: x',
-      '6:15: derive[0].rules[0].method: the case of a method counts, and clients send "GET"; write "GET"',
-    ],
-    ['method: GET, path: "/a/*", value: x', undefined],
-    ['method: Purge, value: x', undefined],
-  ])('%s', (rule, warning) => {
-    expect(warningsOf(rules(rule))).toEqual(warning === undefined ? [] : [warning]);
+  test.each(cases<[string, string?]>`
+    path: "a/*", value: x
+      6:13: derive[0].rules[0].path: the value does not begin with "/", so it is compared literally, including its
+        wildcards; write "/a/*"
+    path: a, value: x
+      6:13: derive[0].rules[0].path: the value does not begin with "/", so it is compared literally; write "/a"
+    method: "P*", path: /a, value: x
+      6:15: derive[0].rules[0].method: the value does not begin with "/", so it is compared literally, including its
+        wildcards; only paths can have wildcards
+    method: get, value: x
+      6:15: derive[0].rules[0].method: the case of a method counts, and clients send "GET"; write "GET"
+    method: GET, path: "/a/*", value: x
+    method: Purge, value: x
+  `)('%s', (rule, warning = '') => {
+    expect(warningsOf(rules(rule))).toEqual(warning === '' ? [] : [warning]);
   });
 
   test('no message shows an API key', () => {
@@ -74,41 +67,28 @@ describe('a descriptor that was meant for a derived entry', () => {
     `${rules('path: /a, value: chats', 'value: other')}descriptors:\n- { ${fields} }\n- { key: group, value: ` +
     `other }\n` +
     '- { key: k, descriptors: [{ key: group, value: chats }] }\n';
-  test.each<[string, string | undefined]>([
-    [
-      'key: group, value: chat',
-      '9:24: descriptors[0].value: no rule of "derive" sets the entry "group" to "chat", so no derived entry ' +
-        'matches this descriptor; did you mean "chats"?',
-    ],
-    [
-      'key: group, value: invoices',
-      '9:24: descriptors[0].value: no rule of "derive" sets the entry "group" to "invoices", so no derived ' +
-        'entry matches this descriptor; correct the value, or add a rule with this value',
-    ],
-    [
-      'key: groups, value: chats',
-      '9:10: descriptors[0].key: the derived entry is "group", not "groups"; did you mean "group"?',
-    ],
-    [
-      'key: Group',
-      '9:10: descriptors[0].key: the derived entry is "group", not "Group"; did you mean "group"?',
-    ],
-    [
-      'key: method, value: Post',
-      '9:25: descriptors[0].value: the case of a method counts, and clients send "POST"; write "POST"',
-    ],
-    ['key: group, value: chats', undefined],
-    ['key: group, value: "cha*"', undefined],
-    [
-      'key: group, value: "chars*"',
-      '9:24: descriptors[0].value: no rule of "derive" sets the entry "group" to a value that matches "chars*", so ' +
-        'no derived entry matches this descriptor; correct the pattern, or add a rule with such a value',
-    ],
-    ['key: group, value_regex: x', undefined],
-    ['key: group2', undefined],
-    ['key: path, value: /a', undefined],
-  ])('%s', (fields, warning) => {
-    expect(warningsOf(node(fields))).toEqual(warning === undefined ? [] : [warning]);
+  test.each(cases<[string, string?]>`
+    key: group, value: chat
+      9:24: descriptors[0].value: no rule of "derive" sets the entry "group" to "chat", so no derived entry matches
+        this descriptor; did you mean "chats"?
+    key: group, value: invoices
+      9:24: descriptors[0].value: no rule of "derive" sets the entry "group" to "invoices", so no derived entry
+        matches this descriptor; correct the value, or add a rule with this value
+    key: groups, value: chats
+      9:10: descriptors[0].key: the derived entry is "group", not "groups"; did you mean "group"?
+    key: Group => 9:10: descriptors[0].key: the derived entry is "group", not "Group"; did you mean "group"?
+    key: method, value: Post
+      9:25: descriptors[0].value: the case of a method counts, and clients send "POST"; write "POST"
+    key: group, value: chats
+    key: group, value: "cha*"
+    key: group, value: "chars*"
+      9:24: descriptors[0].value: no rule of "derive" sets the entry "group" to a value that matches "chars*", so no
+        derived entry matches this descriptor; correct the pattern, or add a rule with such a value
+    key: group, value_regex: x
+    key: group2
+    key: path, value: /a
+  `)('%s', (fields, warning = '') => {
+    expect(warningsOf(node(fields))).toEqual(warning === '' ? [] : [warning]);
   });
 
   test('a value of derive that no descriptor has', () => {

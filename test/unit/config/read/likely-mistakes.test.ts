@@ -2,6 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { asGoDuration, asUnit } from '../../../../src/config/read/rates/duration-spelling.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { cases } from '../../../support/assert/cases.js';
 import { parse } from '../../../support/policy/policies.js';
 
 /** Returns errors and warnings, without the name of the file. */
@@ -34,84 +35,56 @@ test('many patterns with one key on one level', () => {
 });
 
 describe('a file of another kind', () => {
-  test.each([
-    [
-      'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: p }\ndata: { p.yaml: "domain: d" }\n',
-      '1:1: this is a Kubernetes ConfigMap, not a policy; mount the ConfigMap as a directory and ' +
-        'specify this directory, or save each value under "data" as a separate policy file',
-    ],
-    [
-      'kind: Deployment\napiVersion: apps/v1\nspec: {}\n',
-      '1:1: this is a Kubernetes Deployment, not a policy; move this file out of the policy directory ' +
-        '(a policy file begins with "domain: <name>")',
-    ],
-    [
-      'static_resources: { listeners: [] }\n',
-      "1:1: this is Envoy's configuration, not a policy; move this file out of the policy directory (a " +
-        'policy file begins with "domain: <name>")',
-    ],
-    [
-      'services: { weir: { image: weir } }\n',
-      '1:1: this is a Docker Compose file, not a policy; move this file out of the policy directory (a ' +
-        'policy file begins with "domain: <name>")',
-    ],
+  test.each(cases`
+    apiVersion: v1\nkind: ConfigMap\nmetadata: { name: p }\ndata: { p.yaml: "domain: d" }\n
+      1:1: this is a Kubernetes ConfigMap, not a policy; mount the ConfigMap as a directory and specify this
+        directory, or save each value under "data" as a separate policy file
+    kind: Deployment\napiVersion: apps/v1\nspec: {}\n
+      1:1: this is a Kubernetes Deployment, not a policy; move this file out of the policy directory (a policy file
+        begins with "domain: <name>")
+    static_resources: { listeners: [] }\n
+      1:1: this is Envoy's configuration, not a policy; move this file out of the policy directory (a policy file
+        begins with "domain: <name>")
+    services: { weir: { image: weir } }\n
+      1:1: this is a Docker Compose file, not a policy; move this file out of the policy directory (a policy file
+        begins with "domain: <name>")
     // Text that may be secret is not repeated.
-    [
-      'apiVersion: v1\nkind: SECRET-key-1\n',
-      '1:1: the file is not a policy, because none of its keys are known; begin it with "domain: ' +
-        '<name>", or move it to another directory',
-    ],
-  ])('%j', (text, error) => {
+    apiVersion: v1\nkind: SECRET-key-1\n
+      1:1: the file is not a policy, because none of its keys are known; begin it with "domain: <name>", or move it
+        to another directory
+  `)('%j', (text, error) => {
     expect(problemsOf(text)).toEqual([error]);
   });
 });
 
 describe('a misspelled key', () => {
-  test.each([
-    [
-      'Domain: d\n',
-      '1:1: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop|' +
-        '1:1: Domain: unknown key "Domain"; did you mean "domain"?',
-    ],
-    [
-      'domain: d\nonStoreFailure: deny\n',
-      '2:1: onStoreFailure: unknown key "onStoreFailure"; did you mean "on_store_failure"?',
-    ],
-    [node('vlaue: a'), '3:13: descriptors[0].vlaue: unknown key "vlaue"; did you mean "value"?'],
-    [
-      limit('token_bucket: { max_token: 1, fill_interval: 1s }'),
-      `4:31: ${RATE_LIMIT}.token_bucket: "max_tokens" is missing; write the capacity of the bucket, ` +
-        `such as 100|4:33: ${RATE_LIMIT}.token_bucket.max_token: unknown key "max_token"; did you mean ` +
-        '"max_tokens"?',
-    ],
-    [
-      'domain: d\nphase: { actve: 2030-01-01T00:00:00Z }\n',
-      '2:8: phase: the schedule is empty; write the time of grace_period, of active, or of both|' +
-        '2:10: phase.actve: unknown key "actve"; did you mean "active"?',
-    ],
-    [
-      limit('unit:day, requests_per_unit: 1'),
-      `4:15: ${RATE_LIMIT}: "unit" is missing; write one of second, minute, hour, day, week, month, year|` +
-        `4:17: ${RATE_LIMIT}["unit:day"]: unknown key "unit:day"; write a space after the colon, as in "unit: …"`,
-    ],
-    [
-      'domain: d\n\u00a0\u00a0phase: active\n',
-      '2:1: [1]: unknown key (not shown, because it may be a secret); it begins with a character that ' +
-        'looks like a space but is not one in YAML (U+00A0 or similar); use plain spaces',
-    ],
-    [
-      node('actions: []'),
-      '3:13: descriptors[0].actions: this key belongs to a route in the Envoy configuration, where it ' +
-        'defines descriptors; move the key to that route, and limit the descriptors here with "key" and ' +
-        '"rate_limit"',
-    ],
+  test.each(cases`
+    Domain: d\n
+      1:1: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop|1:1: Domain:
+        unknown key "Domain"; did you mean "domain"?
+    domain: d\nonStoreFailure: deny\n
+      2:1: onStoreFailure: unknown key "onStoreFailure"; did you mean "on_store_failure"?
+    ${node('vlaue: a')} => 3:13: descriptors[0].vlaue: unknown key "vlaue"; did you mean "value"?
+    ${limit('token_bucket: { max_token: 1, fill_interval: 1s }')}
+      4:31: ${RATE_LIMIT}.token_bucket: "max_tokens" is missing; write the capacity of the bucket, such as 100|4:33:
+        ${RATE_LIMIT}.token_bucket.max_token: unknown key "max_token"; did you mean "max_tokens"?
+    domain: d\nphase: { actve: 2030-01-01T00:00:00Z }\n
+      2:8: phase: the schedule is empty; write the time of grace_period, of active, or of both|2:10: phase.actve:
+        unknown key "actve"; did you mean "active"?
+    ${limit('unit:day, requests_per_unit: 1')}
+      4:15: ${RATE_LIMIT}: "unit" is missing; write one of second, minute, hour, day, week, month, year|4:17:
+        ${RATE_LIMIT}["unit:day"]: unknown key "unit:day"; write a space after the colon, as in "unit: …"
+    domain: d\n\u00a0\u00a0phase: active\n
+      2:1: [1]: unknown key (not shown, because it may be a secret); it begins with a character that looks like a
+        space but is not one in YAML (U+00A0 or similar); use plain spaces
+    ${node('actions: []')}
+      3:13: descriptors[0].actions: this key belongs to a route in the Envoy configuration, where it defines
+        descriptors; move the key to that route, and limit the descriptors here with "key" and "rate_limit"
     // A key that resembles no key of this mapping may resemble one of another mapping.
-    [
-      node('tokn_bucket: {}'),
-      '3:13: descriptors[0].tokn_bucket: unknown key "tokn_bucket"; did you mean "token_bucket"? It belongs in ' +
-        '"rate_limit"',
-    ],
-  ])('%j', (text, errors) => {
+    ${node('tokn_bucket: {}')}
+      3:13: descriptors[0].tokn_bucket: unknown key "tokn_bucket"; did you mean "token_bucket"? It belongs in
+        "rate_limit"
+  `)('%j', (text, errors) => {
     expect(problemsOf(text)).toEqual(errors.split('|'));
   });
 });
@@ -224,93 +197,56 @@ const TEMPLATE =
   'template", and load the result, or put the text in quotes';
 
 describe('a string that YAML changes', () => {
-  test.each([
-    [
-      'domain: d\ndescriptors:\n- key: k\n  value: *\n',
-      '4:10: this is not valid YAML: Alias cannot be an empty string',
-    ],
-    ['domain: d\ndescriptors: [*]\n', '2:15: this is not valid YAML: Alias cannot be an empty string'],
-    [
-      'domain: d\ndescriptors:\n- key: k\n  value: *.example.com\n',
-      '4:10: descriptors[0].value: "*.example.com" without quotes is an alias, which has no anchor before ' +
-        'it; quote the text, or define the anchor first',
-    ],
-    ['domain: @d\n', '1:9: this is not valid YAML: Plain value cannot start with reserved character @'],
-    [
-      'domain: a: b\n',
-      '1:9: this is not valid YAML: Nested mappings are not allowed in compact mappings; correct the indentation, or ' +
-        'put a value that contains ": " in quotes',
-    ],
-    [
-      'domain: d\ndescriptors:\n  - key: k\n   value: v\n',
-      '4:4: this is not valid YAML: Sequence item without - indicator; begin the line with "- ", or correct the ' +
-        'spaces before it',
-    ],
-    [
-      'domain: d\nphase: active\n derive: []\n',
-      '3:2: this is not valid YAML: Nested mappings are not allowed in compact mappings; correct the indentation, or ' +
-        'put a value that contains ": " in quotes',
-    ],
-    [
-      'domain: d\ndescriptors:\n    - key: k\n  - key: l\n',
-      '4:3: this is not valid YAML: A block sequence may not be used as an implicit map key; correct the ' +
-        'indentation, or ' +
-        'put a value that contains ": " in quotes',
-    ],
-    [
-      'domain: d\ndescriptors\n',
-      '2:1: this is not valid YAML: Implicit map keys need to be followed by map values; write a colon and a space ' +
-        'after the key',
-    ],
-    [
-      'domain: d\ndescriptors: [{ key: k }\n',
-      '2:14: this is not valid YAML: Flow sequence in block collection must be sufficiently indented ' +
-        'and end with a ]',
-    ],
-    [
-      'domain: d\ndescriptors:\n  - key: k\n    value:v\n',
-      '4:5: a space is missing after the colon; write "key: value"',
-    ],
-    ['domain:d\ndescriptors: []\n', '1:1: a space is missing after the colon; write "key: value"'],
-    [
-      'domain: d\nderive: []\nphase = active\nplans: {}\n',
-      '3:1: this is not valid YAML: Implicit keys need to be on a single line; write a key, a colon and a space ' +
-        'on this line, or correct its indentation',
-    ],
-    [
-      'domain = d\ndescriptors: []\n',
-      '1:1: this is not valid YAML: Implicit keys need to be on a single line; write a key, a colon and a space ' +
-        'on this line, or correct its indentation',
-    ],
-    [
-      node('value_regex: "\\d+"'),
-      '3:27: this is not valid YAML: Invalid escape sequence; write "\\\\" for a backslash, or use single quotes',
-    ],
-    [
-      'domain: d\ndescriptors:\n  -key: k\n   value: v\n',
-      '3:3: a space is missing after the "-"; write "- key: value"',
-    ],
-    [
-      'domain: d\ndescriptors:\n  - key: k\n  value: v\n',
-      '4:3: this is not valid YAML: All mapping items must start at the same column; correct the spaces before ' +
-        'this line, or before the lines above it',
-    ],
-    [
-      `${limit('unit: day').replace(' }', '')}- key: l\n`,
-      '4:15: this is not valid YAML: Flow map in block collection must be sufficiently indented and ' +
-        'end with a }',
-    ],
-    ['domain: {{ .Values.domain }}\n', `1:9: domain: ${TEMPLATE}`],
-    ['domain: d\ndescriptors:\n  {{- range .Values.keys }}\n  - key: {{ . }}\n', `3:3: ${TEMPLATE}`],
-    [
-      'domain: d\n<<<<<<< HEAD\nphase: active\n=======\nphase: monitoring\n>>>>>>> main\n',
-      '2:1: this is a merge conflict marker; keep one of the two sides, and remove the three marker lines',
-    ],
-    [
-      'domain: d\ndescriptors: }\n',
-      '2:14: this is not valid YAML: Unexpected flow-map-end token in YAML stream',
-    ],
-  ])('%j', (text, ...errors) => {
+  test.each(cases`
+    domain: d\ndescriptors:\n- key: k\n  value: *\n
+      4:10: this is not valid YAML: Alias cannot be an empty string
+    domain: d\ndescriptors: [*]\n => 2:15: this is not valid YAML: Alias cannot be an empty string
+    domain: d\ndescriptors:\n- key: k\n  value: *.example.com\n
+      4:10: descriptors[0].value: "*.example.com" without quotes is an alias, which has no anchor before it; quote
+        the text, or define the anchor first
+    domain: @d\n => 1:9: this is not valid YAML: Plain value cannot start with reserved character @
+    domain: a: b\n
+      1:9: this is not valid YAML: Nested mappings are not allowed in compact mappings; correct the indentation, or
+        put a value that contains ": " in quotes
+    domain: d\ndescriptors:\n  - key: k\n   value: v\n
+      4:4: this is not valid YAML: Sequence item without - indicator; begin the line with "- ", or correct the
+        spaces before it
+    domain: d\nphase: active\n derive: []\n
+      3:2: this is not valid YAML: Nested mappings are not allowed in compact mappings; correct the indentation, or
+        put a value that contains ": " in quotes
+    domain: d\ndescriptors:\n    - key: k\n  - key: l\n
+      4:3: this is not valid YAML: A block sequence may not be used as an implicit map key; correct the indentation,
+        or put a value that contains ": " in quotes
+    domain: d\ndescriptors\n
+      2:1: this is not valid YAML: Implicit map keys need to be followed by map values; write a colon and a space
+        after the key
+    domain: d\ndescriptors: [{ key: k }\n
+      2:14: this is not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]
+    domain: d\ndescriptors:\n  - key: k\n    value:v\n
+      4:5: a space is missing after the colon; write "key: value"
+    domain:d\ndescriptors: []\n => 1:1: a space is missing after the colon; write "key: value"
+    domain: d\nderive: []\nphase = active\nplans: {}\n
+      3:1: this is not valid YAML: Implicit keys need to be on a single line; write a key, a colon and a space on
+        this line, or correct its indentation
+    domain = d\ndescriptors: []\n
+      1:1: this is not valid YAML: Implicit keys need to be on a single line; write a key, a colon and a space on
+        this line, or correct its indentation
+    ${node('value_regex: "\\d+"')}
+      3:27: this is not valid YAML: Invalid escape sequence; write "\\\\" for a backslash, or use single quotes
+    domain: d\ndescriptors:\n  -key: k\n   value: v\n
+      3:3: a space is missing after the "-"; write "- key: value"
+    domain: d\ndescriptors:\n  - key: k\n  value: v\n
+      4:3: this is not valid YAML: All mapping items must start at the same column; correct the spaces before this
+        line, or before the lines above it
+    ${limit('unit: day').replace(' }', '')}- key: l\n
+      4:15: this is not valid YAML: Flow map in block collection must be sufficiently indented and end with a }
+    domain: {{ .Values.domain }}\n => 1:9: domain: ${TEMPLATE}
+    domain: d\ndescriptors:\n  {{- range .Values.keys }}\n  - key: {{ . }}\n => 3:3: ${TEMPLATE}
+    domain: d\n<<<<<<< HEAD\nphase: active\n=======\nphase: monitoring\n>>>>>>> main\n
+      2:1: this is a merge conflict marker; keep one of the two sides, and remove the three marker lines
+    domain: d\ndescriptors: }\n
+      2:14: this is not valid YAML: Unexpected flow-map-end token in YAML stream
+  `)('%j', (text, ...errors) => {
     expect(problemsOf(text)).toEqual(errors);
   });
 });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { LoadedPolicies } from '../../../../src/config/files/load-policies.js';
+import { cases } from '../../../support/assert/cases.js';
 import { entries } from '../../../support/policy/policies.js';
 import {
   invalidFile,
@@ -82,37 +83,27 @@ describe('merged domains', () => {
     expect(policy?.responseHeaders).toMatchObject({ xRateLimit: true, retryAfter: false });
   });
 
-  test.each([
-    [
-      'phase: monitoring',
-      'phase: grace_period',
-      '2:8: phase: "phase" differs from its value in a.yaml:2:8, a file of the same domain; use the ' +
-        'same value in both files, or set it in only one',
-    ],
-    [
-      'on_store_failure: deny',
-      'on_store_failure: error',
-      '2:19: on_store_failure: "on_store_failure" differs from its value in a.yaml:2:19, a file of the ' +
-        'same domain; use the same value in both files, or set it in only one',
-    ],
-    [
-      'on_store_failure: { local: 0.5 }',
-      'on_store_failure: { local: 0.25 }',
-      '2:19: on_store_failure: "on_store_failure" differs from its value in a.yaml:2:19, a file of the ' +
-        'same domain; use the same value in both files, or set it in only one',
-    ],
-    [
-      'response_headers: []',
-      'response_headers: [retry-after]',
-      '2:19: response_headers: "response_headers" differs from its value in a.yaml:2:19, a file of the ' +
-        'same domain; use the same value in both files, or set it in only one',
-    ],
-    [
-      'derive: []',
-      'derive: []',
-      '2:9: derive: "derive" is already set in a.yaml:2:9, a file of the same domain; move these items to that file',
-    ],
-  ])('%s and %s', (a, b, error) => {
+  test.each(cases`
+    phase: monitoring
+      phase: grace_period
+      2:8: phase: "phase" differs from its value in a.yaml:2:8, a file of the same domain; use the same value in
+        both files, or set it in only one
+    on_store_failure: deny
+      on_store_failure: error
+      2:19: on_store_failure: "on_store_failure" differs from its value in a.yaml:2:19, a file of the same domain;
+        use the same value in both files, or set it in only one
+    on_store_failure: { local: 0.5 }
+      on_store_failure: { local: 0.25 }
+      2:19: on_store_failure: "on_store_failure" differs from its value in a.yaml:2:19, a file of the same domain;
+        use the same value in both files, or set it in only one
+    response_headers: []
+      response_headers: [retry-after]
+      2:19: response_headers: "response_headers" differs from its value in a.yaml:2:19, a file of the same domain;
+        use the same value in both files, or set it in only one
+    derive: []
+      derive: []
+      2:9: derive: "derive" is already set in a.yaml:2:9, a file of the same domain; move these items to that file
+  `)('%s and %s', (a, b, error) => {
     const loaded = policies.load({ 'a.yaml': file(`${a}\n`), 'b.yaml': file(`${b}\n`) });
     expect(policies.errorsOf(loaded)).toEqual([`b.yaml:${error}`]);
     expect(statesOf(loaded)).toEqual(['d: absent']);

@@ -3,6 +3,7 @@ import type { Field } from '../../../../src/config/read/field.js';
 import { keysOf, POLICY_FIELDS } from '../../../../src/config/read/policy-fields.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { MAX_ALIAS_VALUES, MAX_FILE_BYTES } from '../../../../src/config/yaml/yaml-value.js';
+import { cases } from '../../../support/assert/cases.js';
 import { parse } from '../../../support/policy/policies.js';
 
 function errorsOf(text: string, files: Readonly<Record<string, string>> = {}): string[] {
@@ -160,73 +161,45 @@ descriptors:
 
 describe('domain and settings of the file', () => {
   test.each(
-    named([
-      ['domain: [d]\n', '1:9: domain: "domain" must be a string, not a list; write a single string'],
-      [
-        'domain: d\nphase: Active\n',
-        '2:8: phase: "Active" is not one of monitoring, grace_period, active; did you mean "active"?',
-      ],
-      [
-        'domain: d\nphase: [active]\n',
-        '2:8: phase: "phase" must not be a list; write one of monitoring, grace_period, active, or a ' +
-          'mapping with the times of grace_period and active',
-      ],
-      [
-        'domain: d\nphase: { active: 2024-05-15 }\n',
-        '2:18: phase.active: "2024-05-15" is not an RFC 3339 time; write 2024-05-15T00:00:00Z',
-      ],
-      [
-        'domain: d\nphase: { active: 2024-05-15 10:00 }\n',
-        '2:18: phase.active: "2024-05-15 10:00" is not an RFC 3339 time; write a day and a time, such ' +
-          'as 2030-01-31T12:00:00Z',
-      ],
-      [
-        'domain: d\nphase:\n  grace_period: 2024-05-15T00:00:00Z\n  active: 2024-05-14T23:59:59Z\n',
-        '4:11: phase.active: "active" is earlier than "grace_period"; the grace period comes first, so ' +
-          'write a later time',
-      ],
-      [
-        'domain: d\nphase: { monitoring: 2024-05-15T00:00:00Z, active: 2024-05-15T00:00:00Z }\n',
-        '2:10: phase.monitoring: unknown key "monitoring"; the keys allowed here are grace_period, active',
-      ],
-      [
-        'domain: d\nresponse_headers: x-ratelimit\n',
-        '2:19: response_headers: "response_headers" must be a list of header families; begin each item with "- "',
-      ],
-      [
-        'domain: d\nresponse_headers: [x-rate]\n',
-        '2:20: response_headers[0]: "x-rate" is not valid in "response_headers"; write one of x-ratelimit, ' +
-          'retry-after, ratelimit-draft-03, ratelimit',
-      ],
-      [
-        'domain: d\non_unmatched: ignored\n',
-        '2:15: on_unmatched: "ignored" is not one of warn, ignore; did you mean "ignore"?',
-      ],
-      [
-        'domain: d\non_store_failure: { local: 0 }\n',
-        '2:28: on_store_failure.local: "local" is 0; write a number from 0.000001 to 1, the share of ' +
-          'the limit that each replica enforces, such as 0.25 for a quarter',
-      ],
-      [
-        'domain: d\non_store_failure: { local: "25%" }\n',
-        '2:28: on_store_failure.local: "local" is the string "25%"; write a number from 0.000001 to 1, ' +
-          'the share of the limit that each replica enforces, such as 0.25 for a quarter, without quotes',
-      ],
-      [
-        'domain: d\non_store_failure: { local: 0.5, deny: 0.5 }\n',
-        '2:33: on_store_failure.deny: unknown key "deny"; the keys allowed here are local',
-      ],
-      [
-        'domain: d\non_store_failure: {}\n',
-        '2:19: on_store_failure: "local" is missing; write the ' +
-          'share of the limit that each replica enforces, such as 0.25 for a quarter',
-      ],
-      [
-        'domain: d\non_store_failure: [local]\n',
-        '2:19: on_store_failure: "on_store_failure" must not be a list; write one of error, allow, ' +
-          'deny, local, or a local share, as in { local: 0.25 }',
-      ],
-    ]),
+    named(cases<[string, string]>`
+      domain: [d]\n => 1:9: domain: "domain" must be a string, not a list; write a single string
+      domain: d\nphase: Active\n
+        2:8: phase: "Active" is not one of monitoring, grace_period, active; did you mean "active"?
+      domain: d\nphase: [active]\n
+        2:8: phase: "phase" must not be a list; write one of monitoring, grace_period, active, or a mapping with the
+          times of grace_period and active
+      domain: d\nphase: { active: 2024-05-15 }\n
+        2:18: phase.active: "2024-05-15" is not an RFC 3339 time; write 2024-05-15T00:00:00Z
+      domain: d\nphase: { active: 2024-05-15 10:00 }\n
+        2:18: phase.active: "2024-05-15 10:00" is not an RFC 3339 time; write a day and a time, such as
+          2030-01-31T12:00:00Z
+      domain: d\nphase:\n  grace_period: 2024-05-15T00:00:00Z\n  active: 2024-05-14T23:59:59Z\n
+        4:11: phase.active: "active" is earlier than "grace_period"; the grace period comes first, so write a later
+          time
+      domain: d\nphase: { monitoring: 2024-05-15T00:00:00Z, active: 2024-05-15T00:00:00Z }\n
+        2:10: phase.monitoring: unknown key "monitoring"; the keys allowed here are grace_period, active
+      domain: d\nresponse_headers: x-ratelimit\n
+        2:19: response_headers: "response_headers" must be a list of header families; begin each item with "- "
+      domain: d\nresponse_headers: [x-rate]\n
+        2:20: response_headers[0]: "x-rate" is not valid in "response_headers"; write one of x-ratelimit,
+          retry-after, ratelimit-draft-03, ratelimit
+      domain: d\non_unmatched: ignored\n
+        2:15: on_unmatched: "ignored" is not one of warn, ignore; did you mean "ignore"?
+      domain: d\non_store_failure: { local: 0 }\n
+        2:28: on_store_failure.local: "local" is 0; write a number from 0.000001 to 1, the share of the limit that
+          each replica enforces, such as 0.25 for a quarter
+      domain: d\non_store_failure: { local: "25%" }\n
+        2:28: on_store_failure.local: "local" is the string "25%"; write a number from 0.000001 to 1, the share of
+          the limit that each replica enforces, such as 0.25 for a quarter, without quotes
+      domain: d\non_store_failure: { local: 0.5, deny: 0.5 }\n
+        2:33: on_store_failure.deny: unknown key "deny"; the keys allowed here are local
+      domain: d\non_store_failure: {}\n
+        2:19: on_store_failure: "local" is missing; write the share of the limit that each replica enforces, such as
+          0.25 for a quarter
+      domain: d\non_store_failure: [local]\n
+        2:19: on_store_failure: "on_store_failure" must not be a list; write one of error, allow, deny, local, or a
+          local share, as in { local: 0.25 }
+    `),
   )('%s', (_name, text, error) => {
     expect(errorsOf(text)).toEqual([`policy.yaml:${error}`]);
   });
@@ -235,39 +208,27 @@ describe('domain and settings of the file', () => {
 describe('descriptors', () => {
   const node = (fields: string): string => `domain: d\ndescriptors:\n- { ${fields} }\n`;
   test.each([
-    [
-      'key: a, value_to_metric: []',
-      '3:30: descriptors[0].value_to_metric: "value_to_metric" is a list; write true or false',
-    ],
-    [
-      'key: a, token_bucket: {}',
-      '3:13: descriptors[0].token_bucket: unknown key "token_bucket"; it belongs in "rate_limit"',
-    ],
-    [
-      'key: a, limit: {}',
-      `3:13: descriptors[0].limit: unknown key "limit"; the keys allowed here are ${keysOf('descriptor').join(', ')}`,
-    ],
-    [
-      'key: a, decision_metadata: true',
-      '3:13: descriptors[0].decision_metadata: unknown key "decision_metadata"; it belongs at the top of the file',
-    ],
-    [
-      'key: a, on_store_failure: deny',
-      '3:13: descriptors[0].on_store_failure: unknown key "on_store_failure"; it belongs at the top of ' +
-        'the file or in "rate_limit"',
-    ],
+    ...cases<[string, string]>`
+      key: a, value_to_metric: []
+        3:30: descriptors[0].value_to_metric: "value_to_metric" is a list; write true or false
+      key: a, token_bucket: {}
+        3:13: descriptors[0].token_bucket: unknown key "token_bucket"; it belongs in "rate_limit"
+      key: a, limit: {}
+        3:13: descriptors[0].limit: unknown key "limit"; the keys allowed here are ${keysOf('descriptor').join(', ')}
+      key: a, decision_metadata: true
+        3:13: descriptors[0].decision_metadata: unknown key "decision_metadata"; it belongs at the top of the file
+      key: a, on_store_failure: deny
+        3:13: descriptors[0].on_store_failure: unknown key "on_store_failure"; it belongs at the top of the file or in
+          "rate_limit"
+      key: a, value_regex: [~]
+        3:27: descriptors[0].value_regex[0]: each item of "value_regex" must be a non-empty string
+      key: a, value_cidr: "1\\n\\e[2J"
+        3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is not a valid CIDR block; write a block such as
+          10.0.0.0/8 or 2001:db8::/32
+    `,
     [
       'key: a, rate_limits: ',
       '3:27: descriptors[0].rate_limits: "rate_limits" is empty; write a value after it, or remove the key',
-    ],
-    [
-      'key: a, value_regex: [~]',
-      '3:27: descriptors[0].value_regex[0]: each item of "value_regex" must be a non-empty string',
-    ],
-    [
-      'key: a, value_cidr: "1\\n\\e[2J"',
-      '3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is not a valid CIDR block; write a block ' +
-        'such as 10.0.0.0/8 or 2001:db8::/32',
     ],
   ])('%s', (fields, error) => {
     expect(errorsOf(node(fields))).toEqual([`policy.yaml:${error}`]);
@@ -348,58 +309,40 @@ describe('rate_limit', () => {
 describe('token_bucket', () => {
   const path = 'descriptors[0].rate_limit.token_bucket';
   test.each([
+    ...cases<[string, string]>`
+      max_tokens: 0, fill_interval: 1s
+        4:45: ${path}.max_tokens: "max_tokens" is 0; write a whole number from 1 to 4294967295, or write unit and
+          requests_per_unit: 0 instead of token_bucket to deny every request
+      max_tokens: -1, fill_interval: 1s
+        4:45: ${path}.max_tokens: "max_tokens" is -1; write a whole number from 1 to 4294967295, or write unit and
+          requests_per_unit: 0 instead of token_bucket to deny every request
+      max_tokens: 4294967296, fill_interval: 1s
+        4:45: ${path}.max_tokens: "max_tokens" is 4294967296; write a whole number from 1 to 4294967295
+      max_tokens: 1, tokens_per_fill: 0, fill_interval: 1s
+        4:65: ${path}.tokens_per_fill: "tokens_per_fill" is 0; write a whole number from 1 to 4294967295
+      max_tokens: 1, fill_interval: 1 => 4:63: ${path}.fill_interval: "1" is not a valid duration; write 1s
+      max_tokens: 1, fill_interval: 999us
+        4:63: ${path}.fill_interval: "fill_interval" is 999us; write a duration from 1ms to 876000h, or multiply it
+          and tokens_per_fill by the same number
+      max_tokens: 1, fill_interval: -1s
+        4:63: ${path}.fill_interval: "fill_interval" is -1s; write a duration from 1ms to 876000h, or multiply it and
+          tokens_per_fill by the same number
+      max_tokens: 1, fill_interval: 1000001ns
+        4:63: ${path}.fill_interval: "fill_interval" is 1000001ns; write a whole number of microseconds
+      max_tokens: 1, fill_interval: 876001h
+        4:63: ${path}.fill_interval: "fill_interval" is 876001h; write a duration from 1ms to 876000h
+      max_tokens: 876001, fill_interval: 1h
+        4:31: ${path}: an empty bucket would take more than 100 years to fill; lower max_tokens or fill_interval, or
+          raise tokens_per_fill
+      max_tokens: 1, fill_interval: 1s, refill: 1
+        4:67: ${path}.refill: unknown key "refill"; the keys allowed here are max_tokens, tokens_per_fill,
+          fill_interval
+    `,
     [
       '',
       `4:31: ${path}: "max_tokens" is missing; write the capacity of the bucket, such as 100|4:31: ` +
         `${path}: "fill_interval" is missing; write the interval at which tokens_per_fill tokens are ` +
         'added, such as 1s',
-    ],
-    [
-      'max_tokens: 0, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: "max_tokens" is 0; write a whole number from 1 to 4294967295, or write unit ` +
-        'and requests_per_unit: 0 instead of token_bucket to deny every request',
-    ],
-    [
-      'max_tokens: -1, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: "max_tokens" is -1; write a whole number from 1 to 4294967295, or write unit ` +
-        'and requests_per_unit: 0 instead of token_bucket to deny every request',
-    ],
-    [
-      'max_tokens: 4294967296, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: "max_tokens" is 4294967296; write a whole number from 1 to 4294967295`,
-    ],
-    [
-      'max_tokens: 1, tokens_per_fill: 0, fill_interval: 1s',
-      `4:65: ${path}.tokens_per_fill: "tokens_per_fill" is 0; write a whole number from 1 to 4294967295`,
-    ],
-    ['max_tokens: 1, fill_interval: 1', `4:63: ${path}.fill_interval: "1" is not a valid duration; write 1s`],
-    [
-      'max_tokens: 1, fill_interval: 999us',
-      `4:63: ${path}.fill_interval: "fill_interval" is 999us; write a duration from 1ms to 876000h, or multiply it ` +
-        'and tokens_per_fill by the same number',
-    ],
-    [
-      'max_tokens: 1, fill_interval: -1s',
-      `4:63: ${path}.fill_interval: "fill_interval" is -1s; write a duration from 1ms to 876000h, or multiply it ` +
-        'and tokens_per_fill by the same number',
-    ],
-    [
-      'max_tokens: 1, fill_interval: 1000001ns',
-      `4:63: ${path}.fill_interval: "fill_interval" is 1000001ns; write a whole number of microseconds`,
-    ],
-    [
-      'max_tokens: 1, fill_interval: 876001h',
-      `4:63: ${path}.fill_interval: "fill_interval" is 876001h; write a duration from 1ms to 876000h`,
-    ],
-    [
-      'max_tokens: 876001, fill_interval: 1h',
-      `4:31: ${path}: an empty bucket would take more than 100 years to fill; lower max_tokens or ` +
-        'fill_interval, or raise tokens_per_fill',
-    ],
-    [
-      'max_tokens: 1, fill_interval: 1s, refill: 1',
-      `4:67: ${path}.refill: unknown key "refill"; the keys allowed here are max_tokens, ` +
-        'tokens_per_fill, fill_interval',
     ],
   ])('%s', (fields, errors) => {
     expect(errorsOf(bucket(fields))).toEqual(errors.split('|').map((error) => `policy.yaml:${error}`));

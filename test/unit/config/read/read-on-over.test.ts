@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { cases } from '../../../support/assert/cases.js';
 import { parse, policyOf } from '../../../support/policy/policies.js';
 
 const limit = (fields: string): string =>
@@ -29,44 +30,26 @@ describe('on_over', () => {
   });
 
   test.each([
+    ...cases`
+      allow: false => allow: "allow" is false, but a limit that denies has no request to mark
+      allow: true, headers: [] => headers: unknown key "headers"
+      allow: true, request_headers: { a: b } => request_headers: "request_headers" must be a list of mappings
+      allow: true, request_headers: [a]
+        request_headers[0]: each item of "request_headers" must be a mapping
+      allow: true, request_headers: [{ "a b": c }]
+        request_headers[0]["a b"]: "a b" is not a valid header name
+      allow: true, request_headers: [{ ":path": c }]
+        request_headers[0][":path"]: ":path" is not a valid header
+      allow: true, request_headers: [{ Host: c }] => request_headers[0].Host: "host" already has a meaning
+      allow: true, request_headers: [{ a: b }, { A: c }] => request_headers[1].A: "a" is set twice
+      allow: true, request_headers: [{ a: "b\\\\r\\\\nc: d" }] => request_headers[0].a: the value of "a" must
+      allow: true, request_headers: [{ a: "" }] => request_headers[0].a: the value of "a" must have 1 to 256
+      allow: true, request_headers: [{ a: ${'x'.repeat(257)} }] => request_headers[0].a: the value of "a" must
+      allow: true, request_headers: [${'abcdefghi'.replace(/./g, '{ $&: x },')}]
+        request_headers[8].i: a limit can add at most 8 headers
+      allow: true, metadata: { a: .nan } => metadata.a: ".nan" cannot be represented in JSON
+    `,
     ['', 'allow: "allow" is missing; write allow: true'],
-    ['allow: false', 'allow: "allow" is false, but a limit that denies has no request to mark'],
-    ['allow: true, headers: []', 'headers: unknown key "headers"'],
-    [
-      'allow: true, request_headers: { a: b }',
-      'request_headers: "request_headers" must be a list of mappings',
-    ],
-    [
-      'allow: true, request_headers: [a]',
-      'request_headers[0]: each item of "request_headers" must be a mapping',
-    ],
-    [
-      'allow: true, request_headers: [{ "a b": c }]',
-      'request_headers[0]["a b"]: "a b" is not a valid header name',
-    ],
-    [
-      'allow: true, request_headers: [{ ":path": c }]',
-      'request_headers[0][":path"]: ":path" is not a valid header',
-    ],
-    ['allow: true, request_headers: [{ Host: c }]', 'request_headers[0].Host: "host" already has a meaning'],
-    ['allow: true, request_headers: [{ a: b }, { A: c }]', 'request_headers[1].A: "a" is set twice'],
-    [
-      'allow: true, request_headers: [{ a: "b\\\\r\\\\nc: d" }]',
-      'request_headers[0].a: the value of "a" must',
-    ],
-    [
-      'allow: true, request_headers: [{ a: "" }]',
-      'request_headers[0].a: the value of "a" must have 1 to 256',
-    ],
-    [
-      `allow: true, request_headers: [{ a: ${'x'.repeat(257)} }]`,
-      'request_headers[0].a: the value of "a" must',
-    ],
-    [
-      `allow: true, request_headers: [${'abcdefghi'.replace(/./g, '{ $&: x },')}]`,
-      'request_headers[8].i: a limit can add at most 8 headers',
-    ],
-    ['allow: true, metadata: { a: .nan }', 'metadata.a: ".nan" cannot be represented in JSON'],
   ])('is refused with { %s }', (fields, message) => {
     const errors = errorsOf(onOver(fields.replaceAll('\\\\', '\\')));
     expect(errors).toEqual([expect.stringContaining(message)]);

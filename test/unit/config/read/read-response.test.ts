@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { cases } from '../../../support/assert/cases.js';
 import { parse, policyOf } from '../../../support/policy/policies.js';
 
 const limit = (fields: string): string =>
@@ -75,31 +76,20 @@ describe('denied_response', () => {
     expect(policyOf('domain: d\n').deniedResponse).toBeUndefined();
   });
 
-  test.each([
-    [
-      'problem',
-      '2:18: denied_response: "denied_response" must not be a single value; write problem+json, or a mapping, as in ' +
-        '{ body: "slow down" }',
-    ],
-    [
-      '[a]',
-      '2:18: denied_response: "denied_response" must not be a list; write problem+json, or a mapping, as in ' +
-        '{ body: "slow down" }',
-    ],
-    [
-      '{}',
-      '2:18: denied_response: "body" is missing; write the text that denied callers receive, or "" for none',
-    ],
-    [
-      '{ text: x }',
-      '2:18: denied_response: "body" is missing; write the text that denied callers receive, or "" for none',
-      '2:20: denied_response.text: unknown key "text"; the keys allowed here are body, content_type',
-    ],
-    [
-      '{ body: [a] }',
-      '2:26: denied_response.body: "body" must be a string, not a list; write a single string',
-    ],
-  ])('%s', (value, ...errors) => {
+  test.each(cases`
+    problem
+      2:18: denied_response: "denied_response" must not be a single value; write problem+json, or a mapping, as in {
+        body: "slow down" }
+    [a]
+      2:18: denied_response: "denied_response" must not be a list; write problem+json, or a mapping, as in { body:
+        "slow down" }
+    {}
+      2:18: denied_response: "body" is missing; write the text that denied callers receive, or "" for none
+    { text: x }
+      2:18: denied_response: "body" is missing; write the text that denied callers receive, or "" for none
+      2:20: denied_response.text: unknown key "text"; the keys allowed here are body, content_type
+    { body: [a] } => 2:26: denied_response.body: "body" must be a string, not a list; write a single string
+  `)('%s', (value, ...errors) => {
     expect(errorsOf(`domain: d\ndenied_response: ${value}\n`)).toEqual(
       errors.map((error) => `policy.yaml:${error}`),
     );

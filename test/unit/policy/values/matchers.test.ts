@@ -3,6 +3,7 @@ import { explain } from '../../../../src/config/show/explain.js';
 import { policyItems } from '../../../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import type { DomainPolicy } from '../../../../src/policy/policy.js';
+import { cases } from '../../../support/assert/cases.js';
 import { entries, parse, policyOf, setOf } from '../../../support/policy/policies.js';
 import { transferredPolicies } from '../../../support/policy/transferred-policies.js';
 
@@ -169,51 +170,32 @@ describe('buckets', () => {
 
 describe('errors', () => {
   test.each([
-    [
-      'key: k, value_cidr: 10.0.0.1/8',
-      '3:25: descriptors[0].value_cidr: "10.0.0.1/8" has bits set after its prefix; write 10.0.0.0/8, ' +
-        'or 10.0.0.1/32 for this one address',
-    ],
-    [
-      'key: k, value_cidr: [10.0.0.0/8, 1.2.3.4/33]',
-      '3:38: descriptors[0].value_cidr[1]: "1.2.3.4/33" has no prefix length after its "/"; write a ' +
-        'number from 0 to 32',
-    ],
-    [
-      'key: k, value_cidr: "::ffff:10.0.0.1/104"',
-      '3:25: descriptors[0].value_cidr: "::ffff:10.0.0.1/104" has bits set after its prefix; write ' +
-        '10.0.0.0/8, or 10.0.0.1/32 for this one address',
-    ],
-    [
-      'key: k, value_cidr: [10.0.0.0/8, "::ffff:10.0.0.0/104"]',
-      '3:38: descriptors[0].value_cidr[1]: "10.0.0.0/8" is listed twice; remove one',
-    ],
-    [
-      'key: k, value_cidr: []',
-      '3:25: descriptors[0].value_cidr: the list "value_cidr" is empty; add an item, or remove the list',
-    ],
-    [
-      'key: k, value_cidr: ""',
-      '3:25: descriptors[0].value_cidr: "value_cidr" is empty; write a value after it, or remove the key',
-    ],
-    [
-      'key: k, value_cidr: { a: b }',
-      '3:25: descriptors[0].value_cidr: "value_cidr" must be a string or a list of strings, not a mapping',
-    ],
-    [
-      'key: k, value: x, value_cidr: 10.0.0.0/8',
-      '3:35: descriptors[0].value_cidr: "value_cidr" cannot be combined with "value"; keep one of the two',
-    ],
-    [
-      'key: k, value_cidr: 10.0.0.0/8, value_regex: x',
-      '3:50: descriptors[0].value_regex: "value_regex" cannot be combined with "value_cidr"; ' +
-        'write two descriptors',
-    ],
-    [
-      'key: k, value_regex: "a("',
-      '3:26: descriptors[0].value_regex: this is not a valid RE2 regular expression (missing closing ): ' +
-        '`a(`); correct the expression (RE2 does not support lookaround or backreferences)',
-    ],
+    ...cases`
+      key: k, value_cidr: 10.0.0.1/8
+        3:25: descriptors[0].value_cidr: "10.0.0.1/8" has bits set after its prefix; write 10.0.0.0/8, or 10.0.0.1/32
+          for this one address
+      key: k, value_cidr: [10.0.0.0/8, 1.2.3.4/33]
+        3:38: descriptors[0].value_cidr[1]: "1.2.3.4/33" has no prefix length after its "/"; write a number from 0 to
+          32
+      key: k, value_cidr: "::ffff:10.0.0.1/104"
+        3:25: descriptors[0].value_cidr: "::ffff:10.0.0.1/104" has bits set after its prefix; write 10.0.0.0/8, or
+          10.0.0.1/32 for this one address
+      key: k, value_cidr: [10.0.0.0/8, "::ffff:10.0.0.0/104"]
+        3:38: descriptors[0].value_cidr[1]: "10.0.0.0/8" is listed twice; remove one
+      key: k, value_cidr: []
+        3:25: descriptors[0].value_cidr: the list "value_cidr" is empty; add an item, or remove the list
+      key: k, value_cidr: ""
+        3:25: descriptors[0].value_cidr: "value_cidr" is empty; write a value after it, or remove the key
+      key: k, value_cidr: { a: b }
+        3:25: descriptors[0].value_cidr: "value_cidr" must be a string or a list of strings, not a mapping
+      key: k, value: x, value_cidr: 10.0.0.0/8
+        3:35: descriptors[0].value_cidr: "value_cidr" cannot be combined with "value"; keep one of the two
+      key: k, value_cidr: 10.0.0.0/8, value_regex: x
+        3:50: descriptors[0].value_regex: "value_regex" cannot be combined with "value_cidr"; write two descriptors
+      key: k, value_regex: "a("
+        3:26: descriptors[0].value_regex: this is not a valid RE2 regular expression (missing closing ): \`a(\`);
+          correct the expression (RE2 does not support lookaround or backreferences)
+    `,
     [
       'key: k, value_regex: "(ab){1000}"',
       /compiles to [0-9]+ instructions, more than the maximum of 500; use smaller repetition counts$/,

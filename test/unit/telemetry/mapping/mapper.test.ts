@@ -5,6 +5,7 @@ import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js'
 import { defaultMapping } from '../../../../src/telemetry/mapping/default-mapping.js';
 import { escapeMetricName, Mapper } from '../../../../src/telemetry/mapping/mapper.js';
 import type { StatKind } from '../../../../src/telemetry/mapping/mapping.js';
+import { cases } from '../../../support/assert/cases.js';
 
 /** Returns the mapper of a valid mapping file. */
 function mapperOf(yaml: string): Mapper {
@@ -99,42 +100,28 @@ describe('rules', () => {
 describe('the default mapping', () => {
   const RULE = 'ratelimit.service.rate_limit';
   const mapper = new Mapper(defaultMapping(false));
-  test.each<[string, string]>([
-    [`${RULE}.d.k.total_hits`, 'ratelimit_service_rate_limit_total_hits{domain="d",key1="k"}'],
-    [`${RULE}.d.k.sub.over_limit`, 'ratelimit_service_rate_limit_over_limit{domain="d",key1="k",key2="sub"}'],
-    [
-      `${RULE}.d.k.sub.third.fourth.near_limit`,
-      'ratelimit_service_rate_limit_near_limit{domain="d",key1="k",key2="sub"}',
-    ],
-    [`${RULE}.d.k.within_limit`, 'ratelimit_service_rate_limit_within_limit{domain="d",key1="k"}'],
-    [`${RULE}.d.k.shadow_mode`, 'ratelimit_service_rate_limit_shadow_mode{domain="d",key1="k"}'],
-    [
-      `${RULE}.other.other.total_hits`,
-      'ratelimit_service_rate_limit_total_hits{domain="other",key1="other"}',
-    ],
-    [`${RULE}.d.domain_not_found`, 'ratelimit_service_rate_limit_d_domain_not_found'],
-    [
-      `${RULE}.d.k.over_limit_with_local_cache`,
-      'ratelimit_service_rate_limit_d_k_over_limit_with_local_cache',
-    ],
+  test.each<[string, string]>(cases`
+    ${RULE}.d.k.total_hits => ratelimit_service_rate_limit_total_hits{domain="d",key1="k"}
+    ${RULE}.d.k.sub.over_limit => ratelimit_service_rate_limit_over_limit{domain="d",key1="k",key2="sub"}
+    ${RULE}.d.k.sub.third.fourth.near_limit
+      ratelimit_service_rate_limit_near_limit{domain="d",key1="k",key2="sub"}
+    ${RULE}.d.k.within_limit => ratelimit_service_rate_limit_within_limit{domain="d",key1="k"}
+    ${RULE}.d.k.shadow_mode => ratelimit_service_rate_limit_shadow_mode{domain="d",key1="k"}
+    ${RULE}.other.other.total_hits => ratelimit_service_rate_limit_total_hits{domain="other",key1="other"}
+    ${RULE}.d.domain_not_found => ratelimit_service_rate_limit_d_domain_not_found
+    ${RULE}.d.k.over_limit_with_local_cache => ratelimit_service_rate_limit_d_k_over_limit_with_local_cache
     // The reference adds these to over_limit a second time.
-    [
-      `${RULE}.d.k.sub.over_limit_with_local_cache`,
-      'ratelimit_service_rate_limit_d_k_sub_over_limit_with_local_cache',
-    ],
-    [
-      'ratelimit.service.call.should_rate_limit.redis_error',
-      'ratelimit_service_should_rate_limit_error{err_type="redis_error"}',
-    ],
-    [
-      'ratelimit_server.ShouldRateLimit.total_requests',
-      'ratelimit_service_total_requests{grpc_method="ShouldRateLimit"}',
-    ],
-    ['ratelimit.service.config_load_success', 'ratelimit_service_config_load_success'],
-    ['ratelimit.service.config_load_error', 'ratelimit_service_config_load_error'],
-    ['ratelimit.service.global_shadow_mode', 'ratelimit_service_global_shadow_mode'],
-    ['ratelimit.redis_pool.cx_total', 'ratelimit_redis_pool_cx_total'],
-  ])('%s is %s', (name, metric) => {
+    ${RULE}.d.k.sub.over_limit_with_local_cache
+      ratelimit_service_rate_limit_d_k_sub_over_limit_with_local_cache
+    ratelimit.service.call.should_rate_limit.redis_error
+      ratelimit_service_should_rate_limit_error{err_type="redis_error"}
+    ratelimit_server.ShouldRateLimit.total_requests
+      ratelimit_service_total_requests{grpc_method="ShouldRateLimit"}
+    ratelimit.service.config_load_success => ratelimit_service_config_load_success
+    ratelimit.service.config_load_error => ratelimit_service_config_load_error
+    ratelimit.service.global_shadow_mode => ratelimit_service_global_shadow_mode
+    ratelimit.redis_pool.cx_total => ratelimit_redis_pool_cx_total
+  `)('%s is %s', (name, metric) => {
     expect(shown(mapper, name)).toBe(metric);
   });
 

@@ -5,6 +5,7 @@ import { loadPolicies } from '../../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../../../src/policy/compiled-policy.js';
 import { describeRate } from '../../../../../src/policy/describe.js';
+import { cases } from '../../../../support/assert/cases.js';
 import { entries, parse, policyOf } from '../../../../support/policy/policies.js';
 import { PolicyDir } from '../../../../support/policy/policy-dir.js';
 
@@ -556,41 +557,25 @@ describe('an invalid policy with plans', () => {
     expect(problemsOf(POLICY.replace('{ plan: burst }', value)).join('\n')).toContain(message);
   });
 
-  test.each([
-    [
-      'token_bucket: { max_tokens: { plan: burst }, fill_interval: 1s }, hold: { amount: 1 }',
-      '.hold: "hold" cannot be combined with a token bucket whose numbers come from a plan',
-    ],
-    [
-      'algorithm: token_bucket, unit: day, requests_per_unit: { plan: burst }, hold: { amount: 1 }',
-      '.hold: "hold" cannot be combined with a token bucket',
-    ],
-    [
-      'unit: { plan: unit, default: day }, requests_per_unit: { plan: burst }, hold: { amount: 1 }',
-      '.unit: "unit" cannot come from a plan if the limit has "hold"',
-    ],
-    [
-      'unit: day, requests_per_unit: { plan: burst }, hold: { amount: 1 }',
-      '.rate_limit.max_debt: if the limit has "hold" and a value from a plan, "max_debt" must be 0',
-    ],
-    [
-      'unit: day, requests_per_unit: { plan: burst }, hold: { amount: 3 }',
-      '"amount" is 3, but the limit never allows more than 2 hits',
-    ],
-    [
-      'unit: day, requests_per_unit: 9, hold: { amount: { plan: burst }, expires_after: { plan: time } }',
-      '.hold.expires_after: "expires_after" cannot take a value from a plan; write the value',
-    ],
-    [
-      'concurrency: { max: { plan: burst }, expires_after: { plan: time } }',
-      '.concurrency.expires_after: "expires_after" cannot take a value from a plan',
-    ],
-    [
-      'unit: day, requests_per_unit: { plan: burst }, unit_multiplier: { plan: burst }',
-      '.unit_multiplier: "unit_multiplier" cannot take a value from a plan',
-    ],
-    ['token_bucket: { plan: burst }', '.token_bucket: "token_bucket" cannot take a value from a plan'],
-  ])('cannot have the limit %s', (limit, message) => {
+  test.each(cases`
+    token_bucket: { max_tokens: { plan: burst }, fill_interval: 1s }, hold: { amount: 1 }
+      .hold: "hold" cannot be combined with a token bucket whose numbers come from a plan
+    algorithm: token_bucket, unit: day, requests_per_unit: { plan: burst }, hold: { amount: 1 }
+      .hold: "hold" cannot be combined with a token bucket
+    unit: { plan: unit, default: day }, requests_per_unit: { plan: burst }, hold: { amount: 1 }
+      .unit: "unit" cannot come from a plan if the limit has "hold"
+    unit: day, requests_per_unit: { plan: burst }, hold: { amount: 1 }
+      .rate_limit.max_debt: if the limit has "hold" and a value from a plan, "max_debt" must be 0
+    unit: day, requests_per_unit: { plan: burst }, hold: { amount: 3 }
+      "amount" is 3, but the limit never allows more than 2 hits
+    unit: day, requests_per_unit: 9, hold: { amount: { plan: burst }, expires_after: { plan: time } }
+      .hold.expires_after: "expires_after" cannot take a value from a plan; write the value
+    concurrency: { max: { plan: burst }, expires_after: { plan: time } }
+      .concurrency.expires_after: "expires_after" cannot take a value from a plan
+    unit: day, requests_per_unit: { plan: burst }, unit_multiplier: { plan: burst }
+      .unit_multiplier: "unit_multiplier" cannot take a value from a plan
+    token_bucket: { plan: burst } => .token_bucket: "token_bucket" cannot take a value from a plan
+  `)('cannot have the limit %s', (limit, message) => {
     const [problem = '', ...others] = problemsOf(POLICY.replace(LIMIT, limit));
     expect(problem).toContain(message);
     expect(others.join('\n')).not.toContain('rate_limit');
