@@ -6,10 +6,9 @@ import { MAX_QUESTIONS } from '../../src/admin/buckets/bucket-admin.js';
 import { MAX_LIMITS_LISTED } from '../../src/admin/buckets/found-limits.js';
 import { MAX_QUESTION_ENTRIES } from '../../src/admin/buckets/read-question.js';
 import { MAX_HISTORY_RULES } from '../../src/admin/page/history-service.js';
-import { MAX_OVERVIEW_DOMAINS } from '../../src/admin/page/overview.js';
-import { MAX_SUBSCRIBERS } from '../../src/admin/page/overview-service.js';
+import { MAX_OVERVIEW_DOMAINS, MAX_SUBSCRIBERS } from '../../src/admin/page/overview-service.js';
+import { MAX_TOP_LIMIT } from '../../src/admin/top/top-answer.js';
 import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../../src/admin/top/top-counts.js';
-import { MAX_TOP_LIMIT } from '../../src/admin/top/top-question.js';
 import { CACHED_REQUESTS, MAX_CACHED_REQUEST_BYTES } from '../../src/codec/decode-request.js';
 import { MAX_SYMBOL_BYTES } from '../../src/codec/services/service-reader.js';
 import { MAX_LAYOUT_ENTRIES } from '../../src/config/files/policy-paths.js';
@@ -41,10 +40,10 @@ import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../src/policy/names/bucket-ke
 import { MAX_KEY_UNITS } from '../../src/policy/plans/plan-table.js';
 import { MAX_VISITED_NODES } from '../../src/policy/possible-ends.js';
 import { MAX_CHARACTERS } from '../../src/runtime/texts.js';
-import { MAX_LINE_CHARACTERS } from '../../src/server/decision-log/decision-line.js';
-import { MAX_LOGIN_FILE_BYTES } from '../../src/server/login-file.js';
-import { MAX_NAMED_FILE_BYTES } from '../../src/server/named-file.js';
+import { MAX_LINE_CHARACTERS } from '../../src/server/decision-log/open-decision-log.js';
+import { MAX_NAMED_FILE_BYTES } from '../../src/server/followed-files.js';
 import { SETTINGS } from '../../src/server/settings/settings-table.js';
+import { MAX_LOGIN_FILE_BYTES } from '../../src/server/store/redis-options.js';
 import { MAX_TLS_FILE_BYTES } from '../../src/server/tls-files.js';
 import {
   FLUSH_TIMEOUT_MS,
@@ -52,9 +51,9 @@ import {
   MAX_QUEUED_SPANS,
   SPANS_PER_BATCH,
 } from '../../src/server/tracing/tracing-bounds.js';
-import { LATE_AFTER_MS } from '../../src/server/workers/connection-guard.js';
 import { SWITCH_AFTER_MS } from '../../src/server/workers/policy-rounds.js';
 import {
+  LATE_AFTER_MS,
   REPLACE_AFTER_MS,
   REPLACE_ALL_SILENT_AFTER_MS,
   SILENT_AFTER_MS,

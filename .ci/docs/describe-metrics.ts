@@ -4,8 +4,7 @@ import {
   type FamilyName,
   type LabelMeanings,
 } from '../../src/telemetry/families.js';
-import { defaultMapping, MAPPED_LABELS } from '../../src/telemetry/mapping/default-mapping.js';
-import { Mapper } from '../../src/telemetry/mapping/mapper.js';
+import { defaultMapping, MAPPED_LABELS, Mapper } from '../../src/telemetry/mapping/mapper.js';
 import { describeStats, type StatDescription } from '../../src/telemetry/reference/reference-stats.js';
 
 /** A metric for the manual. */

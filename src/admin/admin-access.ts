@@ -1,6 +1,6 @@
 import { crossSiteReason, dnsRebindingReason, isLoopbackHost } from '../http/cross-site.js';
 import { type HttpAnswer, type HttpHead, JSON_TYPE } from '../http/http.js';
-import { throttledLog } from '../runtime/throttled-log.js';
+import { throttledLog } from '../runtime/timers.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { AdminCounter } from '../telemetry/metrics.js';
 import { type AdminToken, MAX_TOKEN_LENGTH, MIN_TOKEN_LENGTH } from './admin-tokens.js';

@@ -3,10 +3,9 @@ import { readSettings } from '../server/settings/read-settings.js';
 import type { Settings } from '../server/settings/settings-table.js';
 import { StartError } from '../server/start-error.js';
 import { mainRedis, perSecondRedis } from '../server/store/redis-options.js';
-import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
+import { DEFAULT_KEY_PREFIX, redisKey, slotOfKey } from '../storage/redis/redis-key.js';
 import { RedisLookup } from '../storage/redis/redis-lookup.js';
 import { isPerSecond } from '../storage/sharded/sharded-store.js';
-import { bucketPlaceOf } from './bucket-place.js';
 import { CommandError, EXIT, type Io, PROGRESS_MS } from './io.js';
 
 /** Locations of buckets in Redis, and a message for each lookup that failed. */
@@ -69,4 +68,18 @@ export async function findPlaces(
     for (const lookup of lookups.values()) lookup.close();
   }
   return { places, sentences: [...sentences] };
+}
+
+/**
+ * Returns the Redis key and slot of a rule's bucket, for keys that begin with `prefix`. Returns undefined for an
+ * unlimited rule.
+ */
+export function bucketPlaceOf(
+  { rule, key, tagLength }: ExplainedRule,
+  prefix = DEFAULT_KEY_PREFIX,
+): BucketPlace | undefined {
+  // An unlimited rule has no bucket.
+  if (rule.rate === undefined) return undefined;
+  const named = redisKey({ key, tagLength }, prefix);
+  return { key: named, slot: slotOfKey(named) };
 }

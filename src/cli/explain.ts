@@ -4,10 +4,10 @@ import { explanationJson, renderExplanation } from '../config/show/explain-text.
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { readArguments, readEntries } from './arguments.js';
-import { bucketPlaceOf } from './bucket-place.js';
+import { bucketPlaceOf } from './explain-redis.js';
 import { CommandError, EXIT, type Io, usageError } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
-import { severalDomains } from './value-text.js';
+import { severalDomains } from './table.js';
 
 const OPTIONS = {
   domain: { type: 'string' },

@@ -1,5 +1,4 @@
-import { inertByReason } from '../server/settings/inert-settings.js';
-import { defaultOf, SETTINGS } from '../server/settings/settings-table.js';
+import { defaultOf, inertByReason, SETTINGS } from '../server/settings/settings-table.js';
 import { DEBUG_OPTIONS_HELP } from './call/debug-options.js';
 import { LOAD_OPTIONS_HELP } from './load-options.js';
 import { wrapped } from './table.js';

@@ -1,8 +1,8 @@
 import { version } from '../runtime/assets.js';
-import { showsColours } from '../runtime/colours.js';
 import { nearest } from '../runtime/nearest-name.js';
 import { printableLines } from '../runtime/printable.js';
 import { REMOVED_COMMANDS } from '../runtime/removed-names.js';
+import { showsColours } from '../runtime/texts.js';
 import {
   BUCKET_HELP,
   CHECK_CONFIG_HELP,

@@ -1,6 +1,5 @@
 import { version } from '../runtime/assets.js';
-import { tuneGarbageCollector } from '../server/gc-flags.js';
-import { nodeVersionNotes } from '../server/node-version.js';
+import { nodeVersionNotes, tuneGarbageCollector } from '../server/gc-flags.js';
 import { overlookedPolicies } from '../server/policies/policy-place.js';
 import { readSettings } from '../server/settings/read-settings.js';
 import { VARIABLES } from '../server/settings/settings-table.js';

@@ -1,7 +1,6 @@
-import type { ListenAddress } from '../h2/serving/listen.js';
-import { formatHostPort } from '../h2/serving/listen.js';
+import { formatHostPort, type ListenAddress } from '../h2/serving/listen.js';
 import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
-import type { ResetListener } from '../runtime/reset-listener.js';
+import type { ResetListener } from '../runtime/signal.js';
 import type { AuxiliaryMethod } from './auxiliary-method.js';
 
 export { GrpcError, STATUS, type StatusCode, toGrpcError } from './grpc-error.js';

@@ -40,3 +40,32 @@ export function secondsText(seconds: number): string {
   if (whole < 86_400) return `${Math.floor(whole / 3600)}h${two(Math.floor(whole / 60) % 60)}m`;
   return `${Math.floor(whole / 86_400)}d${two(Math.floor(whole / 3600) % 24)}h`;
 }
+
+/**
+ * Returns whether output may have colors. It may on a terminal, unless NO_COLOR (https://no-color.org) is set to a
+ * non-empty text, or TERM names a terminal without colors.
+ */
+export function showsColours(
+  terminal: boolean,
+  environment: Readonly<Record<string, string | undefined>>,
+): boolean {
+  return terminal && (environment['NO_COLOR'] ?? '') === '' && environment['TERM'] !== 'dumb';
+}
+
+/**
+ * Returns the message of an error of a connection. For a host with several addresses, the error contains one error per
+ * address and no message.
+ */
+export function networkMessage(error: Error): string {
+  if (error.message !== '') return error.message;
+  const { errors = [] } = error as Partial<AggregateError>;
+  return errors.map(({ message }: Error) => message).join(', ') || error.name;
+}
+
+/**
+ * Returns OpenSSL's reason for rejecting a certificate, without the advice about Node.js options that newer versions of
+ * Node.js append to `message`.
+ */
+export function certificateFault(message: string): string {
+  return message.replace(/; if the root CA is installed locally, [^)]*$/, '');
+}

@@ -1,7 +1,25 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { isNodeOlderThan } from './node-version.js';
+import { readRegularFile } from '../runtime/regular-file.js';
+
+/** Minimum version of Node.js, equal to `engines` in package.json. */
+const OLDEST = { major: 22, minor: 15 };
+
+/** Returns whether a version of Node.js, by default that of this process, is older than `major.minor`. */
+export function isNodeOlderThan(major: number, minor: number, version = process.versions.node): boolean {
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number);
+  return ownMajor < major || (ownMajor === major && ownMinor < minor);
+}
+
+/** Returns a warning if Node.js is older than the supported versions. weir runs with it, but is not tested. */
+export function nodeVersionNotes(version = process.versions.node): string[] {
+  const { major, minor } = OLDEST;
+  if (!isNodeOlderThan(major, minor, version)) return [];
+  return [
+    `Node.js ${version} is older than ${major}.${minor}, the oldest version that weir supports; install Node.js 24`,
+  ];
+}
 
 /**
  * Flags of V8's garbage collector. Each pause of the collector delays the requests of callers. V8 reads the flags at
@@ -63,4 +81,33 @@ export function tuneGarbageCollector(): void {
   for (const flag of GC_FLAGS) setFlagsFromString(flag);
   if (isNodeOlderThan(22, 0) || !isNodeOlderThan(25, 0)) return;
   for (const flag of GC_FLAGS_OF_NODE_22_TO_24) setFlagsFromString(flag);
+}
+
+/** Files other than connections: listeners, Redis, logs, policy files. */
+const OTHER_FILES = 100;
+/** Maximum number of bytes that are read; the file of Linux is far smaller. */
+const MAX_LIMITS_BYTES = 64 * 1024;
+
+/**
+ * Returns a warning if the limit of open files is below `maxConnections`, because the system would then refuse
+ * connections before weir does. Returns undefined if the limit is high enough, or unknown (only Linux has `/proc`).
+ */
+export function fileLimitWarning(maxConnections: number): string | undefined {
+  let limits: string;
+  try {
+    limits = readRegularFile('/proc/self/limits', MAX_LIMITS_BYTES).toString();
+  } catch {
+    return undefined;
+  }
+  return checkFileLimit(limits, maxConnections);
+}
+
+/** Checks the text of `/proc/self/limits`; see {@link fileLimitWarning}. */
+export function checkFileLimit(limits: string, maxConnections: number): string | undefined {
+  const files = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
+  if (files >= maxConnections) return undefined;
+  return (
+    `this process can open only ${files} files, too few for GRPC_MAX_CONNECTIONS=${maxConnections}; raise ` +
+    `the limit (ulimit -n) to ${maxConnections + OTHER_FILES}, or lower the setting`
+  );
 }

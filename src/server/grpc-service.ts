@@ -1,19 +1,26 @@
-import { currentSecretKeys, openTop } from '../admin/top/open-top.js';
-import { TopCounts } from '../admin/top/top-counts.js';
+import { currentSecretKeys, openTop, TopCounts } from '../admin/top/top-counts.js';
 import { protoFiles } from '../codec/proto-files.js';
 import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
-import { formatHostPort, type GrpcServer, type ListenAddress } from '../grpc/grpc-server.js';
+import {
+  formatHostPort,
+  type GrpcServer,
+  type GrpcServerOptions,
+  type ListenAddress,
+} from '../grpc/grpc-server.js';
+import { H2GrpcServer } from '../grpc/h2-transport/h2-grpc-server.js';
 import { Health, type Timed } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import type { TlsSource } from '../h2/tls-material.js';
+import { CALENDARS } from '../limiter/calendar.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { MatchWork } from '../policy/match-work.js';
 import type { Closers } from '../runtime/closers.js';
 import { Signal } from '../runtime/signal.js';
-import { throttledLog } from '../runtime/throttled-log.js';
+import { throttledLog } from '../runtime/timers.js';
+import { runInTurns } from '../runtime/turns.js';
 import { HoldMarks } from '../service/holds/hold-marks.js';
 import type { DecisionLog } from '../service/record/decision-record.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';
@@ -23,27 +30,21 @@ import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import type { ReferenceStats } from '../telemetry/reference/reference-stats.js';
 import { answerOptions, requestBounds } from './answer-options.js';
-import { CallInstrumentation } from './calls/call-instrumentation.js';
 import { NO_SPAN_LOSSES } from './calls/tracing.js';
-import { decideForHttp, unaryHandler } from './calls/unary-handler.js';
+import { CallInstrumentation, decideForHttp, unaryHandler } from './calls/unary-handler.js';
 import { openDecisionLog } from './decision-log/open-decision-log.js';
-import { LoggedWarnings } from './decision-warnings.js';
-import { fileLimitWarning } from './file-limit.js';
+import { LoggedWarnings, openUnmatchedWarnings } from './decision-warnings.js';
 import { followServing, type Serving } from './follow-serving.js';
-import { createGrpcServer } from './grpc-transport.js';
-import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
-import { exposeReference } from './metrics/prometheus.js';
-import { exposeLoad, exposeLosses, exposeStore } from './metrics/server-metrics.js';
-import { openStatsSinks } from './metrics/stats-sinks.js';
+import { fileLimitWarning } from './gc-flags.js';
+import { exposeReference, openStatsSinks } from './metrics/prometheus.js';
+import { exposeLoad, exposeLosses, exposeStore, exposeUsedRatio } from './metrics/server-metrics.js';
 import { openBucketAdmin } from './open-bucket-admin.js';
-import { precomputeCalendars } from './precompute-calendars.js';
 import { logBrokenInvariants } from './server-logger.js';
 import type { Settings } from './settings/settings-table.js';
 import { listenError } from './start-error.js';
 import { openStore } from './store/open-store.js';
 import type { Store } from './store/store.js';
 import { openTracing } from './tracing/open-tracing.js';
-import { openUnmatchedWarnings } from './unmatched-warnings.js';
 
 /** Dependencies of {@link openGrpcService}. */
 export interface GrpcServiceOptions {
@@ -330,4 +331,38 @@ function timedBy(stats: ReferenceStats, clock: Clock): Timed {
       }
     };
   };
+}
+
+/** Creates the gRPC server that GRPC_TRANSPORT selects. */
+export function createGrpcServer(
+  transport: Settings['grpcTransport'],
+  options: GrpcServerOptions,
+): GrpcServer {
+  if (transport === 'h2') return new H2GrpcServer(options);
+  // Loaded only if needed, because loading code takes most of a start.
+  const { GrpcJsServer } = require('../grpc/grpc-js-server.js') as typeof import('../grpc/grpc-js-server.js');
+  return new GrpcJsServer(options);
+}
+
+/**
+ * Milliseconds between two runs. The shortest calendar window is most of a day and two windows are computed ahead, so a
+ * run per minute is enough.
+ */
+const INTERVAL_MS = 60_000;
+
+/**
+ * Computes calendar windows ahead of time, a few in each turn of the event loop. Many windows begin at midnight, and
+ * requests must not wait for the computation. The timer does not keep the process alive. Returns a function that stops
+ * it.
+ */
+export function precomputeCalendars(clock: Pick<Clock, 'wallMicros'>): () => void {
+  let isBusy = false;
+  const prepare = async (): Promise<void> => {
+    if (isBusy) return;
+    isBusy = true;
+    await runInTurns(CALENDARS.prepare(clock.wallMicros()));
+    isBusy = false;
+  };
+  const timer = setInterval(() => void prepare(), INTERVAL_MS).unref();
+  return () => clearInterval(timer);
 }

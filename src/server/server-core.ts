@@ -1,6 +1,6 @@
 import type { Administer } from '../admin/buckets/bucket-admin.js';
 import type { CoreHealthDetail, HealthVerdict, StoreNode } from '../admin/health-detail.js';
-import type { CollectRates } from '../admin/page/record-history.js';
+import type { CollectRates } from '../admin/page/history-service.js';
 import type { RequestTop } from '../admin/top/top-answer.js';
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';

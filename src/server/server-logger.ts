@@ -1,8 +1,8 @@
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
-import { showsColours } from '../runtime/colours.js';
 import { reportBrokenInvariants } from '../runtime/invariant.js';
-import { throttledLog } from '../runtime/throttled-log.js';
+import { showsColours } from '../runtime/texts.js';
+import { throttledLog } from '../runtime/timers.js';
 import { LogOutput, standardOutput } from '../telemetry/log-output.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';

@@ -1,14 +1,15 @@
 import type { AdminService } from '../admin/admin-endpoint.js';
 import { bucketsService } from '../admin/buckets/bucket-admin.js';
 import { differingWorkers, type HealthDetail } from '../admin/health-detail.js';
-import { currentSecretKeys } from '../admin/top/open-top.js';
+import { historyService, lastPoint, recordHistory } from '../admin/page/history-service.js';
+import { OverviewBuilder, OverviewService } from '../admin/page/overview-service.js';
+import { currentSecretKeys } from '../admin/top/top-counts.js';
 import { topService } from '../admin/top/top-service.js';
 import { systemClock } from '../limiter/clock.js';
 import { Closers } from '../runtime/closers.js';
 import { exposeServing, measurePolicies } from './metrics/server-metrics.js';
-import { openPage } from './open-page.js';
-import { logChanges } from './policies/change-log.js';
 import { openPolicies } from './policies/open-policies.js';
+import { logChanges } from './policies/policy-log.js';
 import { policySource } from './policies/policy-place.js';
 import { healthText } from './ports/endpoints.js';
 import { HttpPorts } from './ports/http-ports.js';
@@ -140,4 +141,35 @@ function topOf({ top }: ServerCore, { settings, policies }: ServerParts): AdminS
 async function openerOf({ workers }: Settings): Promise<(parts: ServerParts) => ServerCore> {
   if (workers > 1) return (await import('./workers/primary.js')).openPrimary;
   return (await import('./single-process.js')).openSingleProcess;
+}
+
+/** Endpoints of the page on the debug port, other than `/buckets` and `/top`. */
+interface PageServices {
+  readonly services: readonly AdminService[];
+  /** Returns a drain that ends the event streams of pages before it calls `drain`. */
+  closeBeforeDrain(drain: (graceMs: number) => Promise<void>): (graceMs: number) => Promise<void>;
+}
+
+/** Records the decisions of `core` in steps, and opens the endpoints that show them and the state of the server. */
+function openPage(
+  { nodes, rates }: Pick<ServerCore, 'nodes' | 'rates'>,
+  { settings, clock, policies, log, closers }: ServerParts,
+  detail: () => HealthDetail,
+): PageServices {
+  const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
+  const recorded = recordHistory(settings.historyRules, clock, rates, onError, closers);
+  const keeps = { top: settings.topBuckets, history: settings.historyRules };
+  const builder = new OverviewBuilder({ clock, policies, keeps, detail, nodes });
+  const overview = new OverviewService({
+    tell: () => builder.tell(),
+    point: () => lastPoint({ recorded, clock }),
+    onStep: (listener) => recorded.onStep(listener),
+  });
+  return {
+    services: [overview, historyService({ recorded, clock })],
+    closeBeforeDrain: (drain) => (graceMs) => {
+      overview.close();
+      return drain(graceMs);
+    },
+  };
 }

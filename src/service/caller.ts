@@ -1,4 +1,4 @@
-import type { ResetListener } from '../runtime/reset-listener.js';
+import type { ResetListener } from '../runtime/signal.js';
 import type { RequestTrace } from './record/request-trace.js';
 
 /** The properties of a caller that affect a decision. */

@@ -1,4 +1,4 @@
-import { type FamilyHead, StoredFamily, seriesText, type TakeSample } from './family.js';
+import { type FamilyHead, StoredFamily, seriesText, type TakeSample } from './family-registry.js';
 
 /**
  * A histogram without labels. An observation costs a short search and three additions, a hundredth of the cost of the

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs';
-import { BackOff } from '../runtime/back-off.js';
+import { BackOff } from '../runtime/timers.js';
 
 /** Maximum bytes of lines that wait for a reader. Further lines are dropped. */
 export const MAX_WAITING_BYTES = 4 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { AdsClient, REPEATED_REJECTION_MS } from '../../src/config/xds/ads-client.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
-import { BackOff } from '../../src/runtime/back-off.js';
+import { BackOff } from '../../src/runtime/timers.js';
 import { FakeTimers } from '../support/clock/fake-timers.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type AdsPeer, AdsServer } from '../support/xds/ads-server.js';

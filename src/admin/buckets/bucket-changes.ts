@@ -7,13 +7,13 @@ import { levelOf, levelWith } from './bucket-level.js';
 import type { FoundLimit, FoundLimits } from './found-limits.js';
 import { decodeHoldId } from './holds/hold-id.js';
 import {
+  heldLimits,
   type Released,
   releasedCount,
   releaseFrom,
   releaseNotes,
   shownRelease,
 } from './holds/released-holds.js';
-import { heldLimits } from './holds/shown-holds.js';
 import type { BucketAnswer, BucketLevel, BucketQuestion, ShownBucket } from './messages.js';
 import {
   changeFailed,

@@ -1,12 +1,16 @@
+import type { PolicyProvider } from '../../config/policy-provider.js';
+import type { Clock } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
 import { overrideOfKey } from '../../policy/names/bucket-key.js';
 import { planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import type { DomainPolicy, Match } from '../../policy/policy.js';
-import { redactEntries, sha256Hex } from '../../policy/redact.js';
+import { NO_SECRETS, redactEntries, sha256Hex } from '../../policy/redact.js';
+import type { Closers } from '../../runtime/closers.js';
 import type { BucketCounter, CountedTake } from '../../service/decision-observer.js';
 import type { HitSampler } from '../../telemetry/top/hit-sampler.js';
-import type { BucketDescription, TopBuckets, TopMeasure } from '../../telemetry/top/top-buckets.js';
+import { type BucketDescription, TopBuckets, type TopMeasure } from '../../telemetry/top/top-buckets.js';
+import type { SecretKeyLookup } from './top-answer.js';
 
 /** Maximum number of entries of a bucket that are stored. */
 export const MAX_TOP_ENTRIES = 16;
@@ -92,4 +96,25 @@ export class TopCounts implements BucketCounter {
     const { domain } = policy;
     return { key: copyText(key), domain, rule: label, entries, limit, plan, usedRatio: undefined };
   }
+}
+
+/** Milliseconds between two adjustments of the sampling rate and of the time slices. */
+const TICK_MS = 1000;
+
+/**
+ * Opens counters for the most active buckets, with `capacity` (TOP_BUCKETS) buckets in each sketch. Returns undefined
+ * for 0.
+ */
+export function openTop(capacity: number, clock: Clock, closers: Closers): TopBuckets | undefined {
+  if (capacity === 0) return undefined;
+  const nowMicros = (): number => clock.monotonicMicros();
+  const top = new TopBuckets({ capacity, nowMicros, random: Math.random });
+  const timer = setInterval(() => top.tick(), TICK_MS);
+  timer.unref();
+  closers.add(async () => clearInterval(timer));
+  return top;
+}
+
+export function currentSecretKeys(policies: Pick<PolicyProvider, 'current'>): SecretKeyLookup {
+  return (domain) => policies.current()?.domains.get(domain)?.secretKeys ?? NO_SECRETS;
 }

@@ -4,8 +4,7 @@ import type { PolicySet } from '../../policy/compiled-policy.js';
 import { OVERRIDE_LABEL } from '../../service/plan.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import { quotedText, unknownDomain } from '../buckets/read-question.js';
-import { answerTop, type TopAnswerOptions } from './top-answer.js';
-import { type CheckedTopQuestion, readTopQuestion } from './top-question.js';
+import { answerTop, type CheckedTopQuestion, readTopQuestion, type TopAnswerOptions } from './top-answer.js';
 
 /** Domains of a server that started without a policy. */
 const NO_DOMAINS: PolicySet['domains'] = new Map();

@@ -1,6 +1,6 @@
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from '../../admin/buckets/messages.js';
 import { readStandardInput } from '../../runtime/regular-file.js';
-import { MAX_NAMED_FILE_BYTES, readNamedFile } from '../../server/named-file.js';
+import { MAX_NAMED_FILE_BYTES, readNamedFile } from '../../server/followed-files.js';
 import {
   type ArgumentEntry,
   goMilliseconds,

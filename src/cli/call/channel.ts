@@ -9,7 +9,7 @@ import {
 import type { ClientCodec, RateLimitResponse } from '../../codec/messages.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
 import { ipOfTarget, withoutServerName } from '../../runtime/no-server-name.js';
-import { readNamedFile } from '../../server/named-file.js';
+import { readNamedFile } from '../../server/followed-files.js';
 import { CommandError, EXIT } from '../io.js';
 import type { ServerTarget } from './target.js';
 

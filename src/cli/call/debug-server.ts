@@ -1,5 +1,5 @@
 import { shownAddress } from '../../runtime/shown-address.js';
-import { readNamedFile } from '../../server/named-file.js';
+import { readNamedFile } from '../../server/followed-files.js';
 import { readSettings } from '../../server/settings/read-settings.js';
 import { defaultOf, type Settings } from '../../server/settings/settings-table.js';
 import { goMilliseconds } from '../arguments.js';

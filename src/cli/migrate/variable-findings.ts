@@ -1,9 +1,9 @@
-import { INERT_ROWS } from '../../server/settings/inert-settings.js';
 import { readSettings } from '../../server/settings/read-settings.js';
 import { redisInstance } from '../../server/settings/redis-address-settings.js';
 import type { GivenSettings } from '../../server/settings/settings-check.js';
 import {
   hasReferenceDefault,
+  INERT_ROWS,
   SETTINGS,
   type Setting,
   type Settings,

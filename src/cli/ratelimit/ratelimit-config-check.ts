@@ -4,8 +4,12 @@ import { loadPolicies } from '../../config/files/load-policies.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { workingDirectoryHint } from '../../runtime/working-directory.js';
 import { EXIT, type Io } from '../io.js';
-import { goUsageError, readGoFlags } from './go-flags.js';
-import { RATELIMIT_CONFIG_CHECK_FLAGS as FLAGS, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit-flags.js';
+import {
+  RATELIMIT_CONFIG_CHECK_FLAGS as FLAGS,
+  goUsageError,
+  RATELIMIT_CONFIG_CHECK_HELP,
+  readGoFlags,
+} from './ratelimit-flags.js';
 
 const COMMAND = 'ratelimit-config-check';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import { certificateFault, networkMessage } from '../../runtime/error-texts.js';
 import { Redis } from '../../runtime/ioredis.js';
 import { authenticate, withoutArguments } from '../../runtime/redis-auth.js';
 import { loadRegularFile, messageOf } from '../../runtime/regular-file.js';
+import { certificateFault, networkMessage } from '../../runtime/texts.js';
 import { MAX_PLAN_BYTES } from '../read/plans/plan-rows.js';
 import { MAX_PLAN_ROWS } from '../read/policy-fields.js';
 import type { PlanBytes } from '../read/read-domain.js';

@@ -6,8 +6,8 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js';
-import type { BackOff } from '../../runtime/back-off.js';
 import { withoutServerName } from '../../runtime/no-server-name.js';
+import type { BackOff } from '../../runtime/timers.js';
 import type { Timers } from '../files/file-policy-provider.js';
 import {
   type DiscoveryCodec,

@@ -1,6 +1,6 @@
 import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
 import { expectState } from '../../runtime/invariant.js';
-import type { ResetListener } from '../../runtime/reset-listener.js';
+import type { ResetListener } from '../../runtime/signal.js';
 import type { TimerSource } from '../../runtime/timers.js';
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 import { OpenStreams } from '../auxiliary-method.js';

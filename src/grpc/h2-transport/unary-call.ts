@@ -1,6 +1,6 @@
 import type { ServerStream } from '../../h2/request-handler.js';
 import { freeBuffer } from '../../runtime/free-buffer.js';
-import type { ResetListener } from '../../runtime/reset-listener.js';
+import type { ResetListener } from '../../runtime/signal.js';
 import { type CallInfo, GrpcError, STATUS, type UnaryHandler } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';

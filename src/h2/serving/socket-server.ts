@@ -1,7 +1,7 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { quantity } from '../../runtime/texts.js';
-import { throttledLog } from '../../runtime/throttled-log.js';
+import { throttledLog } from '../../runtime/timers.js';
 import { ERROR_CODE } from '../failure.js';
 import {
   hasSubjectAltName,

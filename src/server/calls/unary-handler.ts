@@ -1,12 +1,12 @@
-import { GrpcError, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
+import { type CallInfo, GrpcError, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
 import type { Clock } from '../../limiter/clock.js';
-import type { Caller } from '../../service/caller.js';
+import { type Caller, ForwardingCaller } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
 import type { ShouldRateLimit } from '../../service/should-rate-limit.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Decide } from '../ports/json-endpoint.js';
-import type { CallInstrumentation } from './call-instrumentation.js';
-import { headerLookup } from './trace-id.js';
+import type { OtlpTracing } from '../tracing/otlp-tracing.js';
+import { type Answer, type CallTrace, type HeaderLookup, headerLookup, traceIdOf } from './tracing.js';
 
 /**
  * Returns the gRPC handler of ShouldRateLimit. It turns refusals into gRPC statuses, and counts and times each call.
@@ -65,4 +65,81 @@ export function decideForHttp(
     const decide = (named: Caller) => service.decide(request, named);
     return instrumentation.handleHttp(caller, headerLookup(headers), decide);
   };
+}
+
+type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
+
+const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
+
+/** Passes calls to the service, together with the request name and the trace that logs and spans need. */
+export class CallInstrumentation {
+  /** Numbers of connections, and of their requests so far. */
+  readonly #connections = new WeakMap<object, { readonly number: number; requests: number }>();
+  #connectionCount = 0;
+  readonly #readsTraceIds: boolean;
+  readonly #tracing: OtlpTracing | undefined;
+
+  /** @param readsTraceIds whether trace IDs are read from headers even if `tracing` is undefined */
+  constructor(readsTraceIds: boolean, tracing: OtlpTracing | undefined) {
+    this.#readsTraceIds = readsTraceIds;
+    this.#tracing = tracing;
+  }
+
+  /** Decides a gRPC call with `decide`. */
+  handle<A extends Answer>(call: CallInfo, decide: (caller: Caller) => Handled<A>): Handled<A> {
+    const { connection, deadlineMicros, requestId } = call;
+    const trace = this.#traceOf(
+      (name) => call.header(name),
+      () => call.peer,
+    );
+    const requestName = requestId ?? this.#nameOf(connection);
+    const caller = new ForwardingCaller(call, { connection, deadlineMicros, requestName, trace });
+    return traced(trace, () => decide(caller));
+  }
+
+  /** Decides a call that arrived over HTTP with `decide`. */
+  handleHttp<A extends Answer>(
+    caller: Caller,
+    header: HeaderLookup,
+    decide: (caller: Caller) => Handled<A>,
+  ): Handled<A> {
+    const requestName = header('x-request-id') ?? this.#nameOf(Object(caller.connection));
+    const trace = this.#traceOf(header, undefined);
+    return traced(trace, () => decide({ requestName, trace, ...caller }));
+  }
+
+  /**
+   * Names a request that has no `x-request-id`, so that its log lines can be found: the number of the connection and
+   * the number of the request on it, such as `3.17`. Both count from 1 in each process.
+   */
+  #nameOf(connection: object): string {
+    const named = this.#connections.get(connection) ?? { number: ++this.#connectionCount, requests: 0 };
+    this.#connections.set(connection, named);
+    return `${named.number}.${++named.requests}`;
+  }
+
+  #traceOf(header: HeaderLookup, peer: (() => string) | undefined): CallTrace {
+    if (this.#tracing !== undefined) return this.#tracing.begin(header, peer);
+    const traceId = this.#readsTraceIds ? traceIdOf(header) : '';
+    return traceId === '' ? NO_TRACE : { ...NO_TRACE, traceId };
+  }
+}
+
+/** Decides with `decide`, and tells the outcome to the trace. */
+function traced<A extends Answer>(trace: CallTrace, decide: () => Handled<A>): Handled<A> {
+  const told = (result: A | Refusal): A | Refusal => {
+    trace.ended(result);
+    return result;
+  };
+  const failed = (error: unknown): never => {
+    trace.ended(error instanceof Error ? error : new Error(String(error)));
+    throw error;
+  };
+  let result: Handled<A>;
+  try {
+    result = decide();
+  } catch (error) {
+    return failed(error);
+  }
+  return result instanceof Promise ? result.then(told, failed) : told(result);
 }

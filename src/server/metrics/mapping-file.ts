@@ -9,7 +9,7 @@ import {
   type Mapping,
   type MappingRule,
   type ObserverOptions,
-} from '../../telemetry/mapping/mapping.js';
+} from '../../telemetry/mapping/mapper.js';
 
 const RULE_KEYS = [
   ...[

@@ -1,14 +1,18 @@
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../config/yaml/yaml-value.js';
+import { MAX_TIMER_MS } from '../../limiter/clock.js';
+import type { Closers } from '../../runtime/closers.js';
 import { workingDirectoryHint } from '../../runtime/working-directory.js';
+import type { Family } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
 import { MappedMetrics } from '../../telemetry/mapping/mapped-metrics.js';
-import { Mapper } from '../../telemetry/mapping/mapper.js';
-import type { Mapping } from '../../telemetry/mapping/mapping.js';
+import { defaultMapping, Mapper, type Mapping } from '../../telemetry/mapping/mapper.js';
 import type { Metrics } from '../../telemetry/metrics.js';
-import { extraTags } from '../../telemetry/statsd/stats-sink.js';
-import { readNamedFile } from '../named-file.js';
+import type { ReferenceStats } from '../../telemetry/reference/reference-stats.js';
+import { DogStatsdUdp } from '../../telemetry/statsd/dogstatsd-udp.js';
+import { extraTags, flushStats, type SinkTarget, type StatsSink } from '../../telemetry/statsd/stats-sink.js';
+import { StatsdTcp } from '../../telemetry/statsd/statsd-tcp.js';
+import { readNamedFile } from '../followed-files.js';
 import { ConfigWarnings } from '../policies/policy-log.js';
 import { servesReference } from '../settings/settings-check.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -63,4 +67,66 @@ export function exposeReference(settings: Settings, metrics: Metrics, log: Logge
     now: () => performance.now(),
   });
   metrics.registry.addSource(() => mapped.families());
+}
+
+/**
+ * Sends the reference's statistics of this process to statsd and dogstatsd, if the settings enable them. Closing
+ * `closers` sends the last values.
+ */
+export function openStatsSinks(settings: Settings, metrics: Metrics, log: Logger, closers: Closers): void {
+  if (settings.disableStats) return;
+  const target: SinkTarget = {
+    host: settings.statsdHost,
+    port: settings.statsdPort,
+    tags: extraTags(settings.extraTags),
+    log: (level, message) => log[level](message),
+  };
+  const sinks: StatsSink[] = [];
+  if (settings.useStatsd) sinks.push(new StatsdTcp(target));
+  if (settings.useDogStatsd)
+    sinks.push(new DogStatsdUdp({ ...target, mogrifiers: settings.dogStatsdMogrifierTable }));
+  if (sinks.length === 0) return;
+  const intervalMs = Math.min(Math.max(settings.statsFlushInterval / 1000, 1), MAX_TIMER_MS);
+  const stats = metrics.reference;
+  stats.followDurations((durations) => durations.keepSamples());
+  const timer = setInterval(() => flushStats(stats, sinks), intervalMs).unref();
+  metrics.exposeSinks(() => sinks);
+  closers.add(async () => {
+    clearInterval(timer);
+    flushStats(stats, sinks);
+    await Promise.all(sinks.map((sink) => sink.close()));
+  });
+}
+
+/** Returns the statistics of one process, with the reference's names, as metric families that can be aggregated. */
+export function statFamilies(stats: ReferenceStats): readonly Family[] {
+  return [
+    {
+      name: 'counters',
+      help: '',
+      type: 'counter',
+      aggregator: 'sum',
+      eachSample: (take) => stats.eachCounter(take),
+    },
+    {
+      name: 'gauges',
+      help: '',
+      type: 'gauge',
+      aggregator: 'sum',
+      eachSample(take) {
+        for (const [name, value] of stats.gauges()) take(name, value);
+      },
+    },
+  ];
+}
+
+/** Returns the text of `/stats`: lines of `name: value`, sorted by name. Values with the same name are added up. */
+export function statsText(families: Iterable<Family>): string {
+  const sums = new Map<string, number>();
+  for (const family of families) {
+    family.eachSample((name, value) => sums.set(name, (sums.get(name) ?? 0) + value));
+  }
+  let text = '';
+  for (const name of [...sums.keys()].sort()) text += `${name}: ${sums.get(name)}\n`;
+  return text;
 }

@@ -3,7 +3,7 @@ import type { BucketStore, LocalStore, StorageError } from '../../limiter/bucket
 import type { Clock } from '../../limiter/clock.js';
 import type { RedisRole, StoreFault } from '../../limiter/failure-policy.js';
 import type { HoldBook } from '../../limiter/holds/hold-book.js';
-import { throttledLog } from '../../runtime/throttled-log.js';
+import { throttledLog } from '../../runtime/timers.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { GiveBackStats } from '../../storage/sharded/give-backs.js';

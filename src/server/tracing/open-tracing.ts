@@ -2,7 +2,7 @@ import { timerMs } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { withTimeout } from '../../runtime/turns.js';
-import { readNamedFile } from '../named-file.js';
+import { readNamedFile } from '../followed-files.js';
 import { StartError } from '../start-error.js';
 import type { OtlpTracing, TracingParts } from './otlp-tracing.js';
 import { FLUSH_TIMEOUT_MS } from './tracing-bounds.js';

@@ -1,5 +1,5 @@
-import { type Family, StoredFamily, type TakeSample } from '../../telemetry/family.js';
-import type { MetricsPart, Sample } from './calls.js';
+import { type Family, StoredFamily, type TakeSample } from '../../telemetry/family-registry.js';
+import type { MetricsPart, Sample } from './messages.js';
 
 /** Returns the metrics that must not decrease when a process exits. Gauges describe a running process only. */
 function counting(metrics: readonly Family[]): readonly Family[] {

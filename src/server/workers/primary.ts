@@ -4,13 +4,10 @@ import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../../ad
 import { removeStaleSocket } from '../../h2/serving/listen.js';
 import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';
 import { WORKER_STATES } from '../../telemetry/families.js';
-import { familiesText } from '../../telemetry/family.js';
-import type { FamilyRegistry } from '../../telemetry/family-registry.js';
-import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
+import { type FamilyRegistry, familiesText } from '../../telemetry/family-registry.js';
+import { sumOfFailures } from '../../telemetry/history/rate-history.js';
 import { Metrics } from '../../telemetry/metrics.js';
-import { exposeReference } from '../metrics/prometheus.js';
-import { openStatsSinks } from '../metrics/stats-sinks.js';
-import { statFamilies, statsText } from '../metrics/stats-text.js';
+import { exposeReference, openStatsSinks, statFamilies, statsText } from '../metrics/prometheus.js';
 import { openBucketAdmin } from '../open-bucket-admin.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
 import { logBrokenInvariants } from '../server-logger.js';

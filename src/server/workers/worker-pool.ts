@@ -1,16 +1,23 @@
 import cluster, { type Worker } from 'node:cluster';
-import { BackOff } from '../../runtime/back-off.js';
 import { expectState } from '../../runtime/invariant.js';
-import type { Family } from '../../telemetry/family.js';
+import { BackOff } from '../../runtime/timers.js';
+import type { Family } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { ServingAddresses } from '../server-core.js';
 import { StartError } from '../start-error.js';
 import { AggregatedMetrics, NO_METRICS, receivedMetrics } from './aggregated-metrics.js';
-import { type Answer, CallChannel, type Calls, type MetricsPart, type SharedText } from './calls.js';
-import { ConnectionGuard } from './connection-guard.js';
-import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
+import {
+  type Answer,
+  CallChannel,
+  type Calls,
+  type FromWorker,
+  type MetricsPart,
+  type SharedText,
+  type ToWorker,
+  type WorkerHealth,
+} from './messages.js';
 import type { LoadingWorker } from './policy-rounds.js';
-import { Heartbeat, WorkerWatchdog } from './worker-watchdog.js';
+import { ConnectionGuard, Heartbeat, WorkerWatchdog } from './worker-watchdog.js';
 
 /** Milliseconds before a crashed worker is replaced. The pause doubles with each further crash. */
 const INITIAL_BACK_OFF_MS = 100;

@@ -5,14 +5,20 @@ import { systemClock } from '../../limiter/clock.js';
 import { Closers } from '../../runtime/closers.js';
 import type { RateCounts } from '../../telemetry/counted-rule.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
-import { statFamilies } from '../metrics/stats-text.js';
+import { statFamilies } from '../metrics/prometheus.js';
 import { HttpPorts, type OpenPort } from '../ports/http-ports.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import { openTlsFiles } from '../tls-files.js';
 import { metricsParts } from './aggregated-metrics.js';
-import { type Answer, CallChannel, type SharedText } from './calls.js';
-import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
+import {
+  type Answer,
+  CallChannel,
+  type FromWorker,
+  type SharedText,
+  type ToWorker,
+  type WorkerHealth,
+} from './messages.js';
 import { WorkerPolicies } from './worker-policies.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;

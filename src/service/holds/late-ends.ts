@@ -1,9 +1,8 @@
 import { StorageError, type TakeResult } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { HoldId } from '../../limiter/holds/hold.js';
-import { BackOff } from '../../runtime/back-off.js';
 import { FairCapacity } from '../../runtime/fair-capacity.js';
-import { IdleWait } from '../../runtime/timers.js';
+import { BackOff, IdleWait } from '../../runtime/timers.js';
 import type { HoldEnd } from './hold-end.js';
 
 /**

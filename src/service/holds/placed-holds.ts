@@ -1,5 +1,5 @@
 import { type Linked, LinkedList } from '../../runtime/linked-list.js';
-import type { ResetListener } from '../../runtime/reset-listener.js';
+import type { ResetListener } from '../../runtime/signal.js';
 import type { TokenHold } from './hold-token.js';
 import { bytesOfName } from './late-ends.js';
 

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
-import { networkMessage } from '../../runtime/error-texts.js';
 import { ignore } from '../../runtime/ignore.js';
 import { Redis, ReplyError } from '../../runtime/ioredis.js';
 import { authenticate, withoutArguments } from '../../runtime/redis-auth.js';
+import { networkMessage } from '../../runtime/texts.js';
 import { StallTolerantTimer } from '../../runtime/timers.js';
 import type { RedisServerOptions } from './connection/connection-options.js';
 import { endpointName, type HostPort, type RedisAddress } from './connection/redis-address.js';

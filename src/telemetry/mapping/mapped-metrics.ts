@@ -1,10 +1,9 @@
 import { BucketCounts } from '../duration-histogram.js';
-import { type Family, StoredFamily, seriesText, type TakeSample } from '../family.js';
+import { type Family, StoredFamily, seriesText, type TakeSample } from '../family-registry.js';
 import { UniformSample } from '../reference/duration-stats.js';
 import type { ReferenceStats } from '../reference/reference-stats.js';
 import type { StatSeries } from '../reference/stat-series.js';
-import { escapeMetricName, type MappedStat, type Mapper } from './mapper.js';
-import type { ObserverOptions } from './mapping.js';
+import { escapeMetricName, type MappedStat, type Mapper, type ObserverOptions } from './mapper.js';
 
 const HELP = 'An envoyproxy/ratelimit statistic, converted by the statsd_exporter mapping.';
 

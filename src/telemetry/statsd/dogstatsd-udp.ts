@@ -1,8 +1,42 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { withTimeout } from '../../runtime/turns.js';
-import { type Mogrifier, mogrify } from './mogrifier.js';
+import type { GoRegExp } from '../go-regexp.js';
 import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkTarget } from './stats-sink.js';
+
+/** Replaces a matching name by another name and tags. */
+export interface Mogrifier {
+  readonly pattern: GoRegExp;
+  /** May contain `$1` for the text of the first group. */
+  readonly name: string;
+  readonly tags: readonly (readonly [string, string])[];
+}
+
+interface Mogrified {
+  readonly name: string;
+  readonly tags: readonly (readonly [string, string])[];
+}
+
+/** Replaces `$1` by the text of the group. Numbers without a group stay unchanged. */
+function substitute(template: string, match: RegExpExecArray): string {
+  return template.replaceAll(/\$(\d+)/g, (variable, digits: string) => {
+    const group = Number(digits);
+    return group < match.length ? (match[group] ?? '') : variable;
+  });
+}
+
+/** Returns the result of the first mogrifier that matches a name. */
+export function mogrify(mogrifiers: readonly Mogrifier[], name: string): Mogrified {
+  for (const mogrifier of mogrifiers) {
+    const match = mogrifier.pattern.exec(name);
+    if (match === null) continue;
+    return {
+      name: substitute(mogrifier.name, match),
+      tags: mogrifier.tags.map(([tag, value]) => [tag, substitute(value, match)] as const),
+    };
+  }
+  return { name, tags: [] };
+}
 
 /**
  * Maximum bytes that fit into one Ethernet packet. Larger datagrams are fragmented, and losing one fragment means

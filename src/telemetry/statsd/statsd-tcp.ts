@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { BackOff } from '../../runtime/back-off.js';
+import { BackOff } from '../../runtime/timers.js';
 import { withTimeout } from '../../runtime/turns.js';
 import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkTarget } from './stats-sink.js';
 

@@ -3,7 +3,7 @@
  * server from stdin, writes its address to stdout, and serves until SIGTERM.
  */
 
-import { createGrpcServer } from '../../../src/server/grpc-transport.js';
+import { createGrpcServer } from '../../../src/server/grpc-service.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
 import { STACKS } from '../../support/weir/stacks.js';
 import { ConformanceMessages, readFramed } from './messages.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type CheckResult, checkJson, checkTable } from '../../../src/cli/check-report.js';
+import { type CheckResult, checkJson, checkTable } from '../../../src/cli/check.js';
 import { CODE, type Code, LIMIT_UNIT, type RateLimitResponse } from '../../../src/codec/messages.js';
 
 const result: CheckResult = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { readGoFlags } from '../../../src/cli/ratelimit/go-flags.js';
+import { readGoFlags } from '../../../src/cli/ratelimit/ratelimit-flags.js';
 
 const FLAGS = [
   { name: 'domain', help: '' },

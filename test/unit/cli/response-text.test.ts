@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { responseText } from '../../../src/cli/ratelimit/response-text.js';
+import { responseText } from '../../../src/cli/ratelimit/ratelimit-client.js';
 import { CODE, LIMIT_UNIT } from '../../../src/codec/messages.js';
 
 test('prints an answer in the text format of protobuf', () => {

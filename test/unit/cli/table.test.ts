@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { columnsOf, padded, tableLines, wrapped } from '../../../src/cli/table.js';
-import { entriesText } from '../../../src/cli/value-text.js';
+import { columnsOf, entriesText, padded, tableLines, wrapped } from '../../../src/cli/table.js';
 import { printableJson } from '../../../src/runtime/printable.js';
 import { secondsText } from '../../../src/runtime/texts.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ENFORCED_WORDS } from '../../../src/cli/bucket/bucket-report.js';
+import { ENFORCED_WORDS } from '../../../src/cli/bucket/bucket.js';
 import type { DumpedPolicies } from '../../../src/page/text/dumped-policy.js';
 import { entriesOfLines, noLookupReason } from '../../../src/page/text/entry-lines.js';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { BackOff } from '../../../src/runtime/back-off.js';
+import { BackOff } from '../../../src/runtime/timers.js';
 
 const LEAST_PAUSE_MS = 100;
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { showsColours } from '../../../src/runtime/colours.js';
+import { showsColours } from '../../../src/runtime/texts.js';
 
 test.each([
   ['a terminal', true, {}, true],

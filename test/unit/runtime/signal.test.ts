@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Signal } from '../../../src/runtime/signal.js';
-import { throttledLog } from '../../../src/runtime/throttled-log.js';
+import { throttledLog } from '../../../src/runtime/timers.js';
 
 test('listeners are called in the order of registration', () => {
   const heard: unknown[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ChangeSummary } from '../../../src/config/diff/render-diff.js';
 import type { PolicySet } from '../../../src/policy/compiled-policy.js';
-import { logChanges } from '../../../src/server/policies/change-log.js';
+import { logChanges } from '../../../src/server/policies/policy-log.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
-import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
+import { LoggedWarnings, UnmatchedWarnings } from '../../../src/server/decision-warnings.js';
 import { LogOutput } from '../../../src/telemetry/log-output.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 

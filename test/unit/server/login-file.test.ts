@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { LoginFile } from '../../../src/server/login-file.js';
+import { LoginFile } from '../../../src/server/store/redis-options.js';
 import type { RedisLogin } from '../../../src/storage/redis/connection/connection-options.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 

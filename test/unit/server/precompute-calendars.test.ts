@@ -1,7 +1,7 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { CalendarWindows } from '../../../src/limiter/calendar.js';
 import { turn } from '../../../src/runtime/turns.js';
-import { precomputeCalendars } from '../../../src/server/precompute-calendars.js';
+import { precomputeCalendars } from '../../../src/server/grpc-service.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 
 afterEach(() => {

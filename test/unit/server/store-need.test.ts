@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { StoreNeed, storeNeededFrom } from '../../../src/server/store/store-need.js';
+import { StoreNeed, storeNeededFrom } from '../../../src/server/follow-serving.js';
 import { setOf } from '../../support/policy/policies.js';
 
 /** Wall time at the start of a test, in microseconds. */

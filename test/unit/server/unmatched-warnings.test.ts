@@ -6,7 +6,7 @@ import {
   MAX_LINES_PER_HOUR,
   openUnmatchedWarnings,
   UnmatchedWarnings,
-} from '../../../src/server/unmatched-warnings.js';
+} from '../../../src/server/decision-warnings.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { entries, setOf } from '../../support/policy/policies.js';

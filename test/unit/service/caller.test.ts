@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { CallInfo } from '../../../src/grpc/grpc-server.js';
-import type { ResetListener } from '../../../src/runtime/reset-listener.js';
-import { CallInstrumentation } from '../../../src/server/calls/call-instrumentation.js';
+import type { ResetListener } from '../../../src/runtime/signal.js';
+import { CallInstrumentation } from '../../../src/server/calls/unary-handler.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, ForwardingCaller } from '../../../src/service/caller.js';
 
 const LISTENER: ResetListener = { onReset: () => {}, onForgotten: () => {} };

@@ -2,11 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import fc from 'fast-check';
 import { BoundedCounters, SeriesBudget } from '../../../src/telemetry/bounded-counters.js';
-import { type Family, familiesText } from '../../../src/telemetry/family.js';
 import {
   countedFamily,
   EventCounter,
+  type Family,
   FamilyRegistry,
+  familiesText,
   sampledFamily,
 } from '../../../src/telemetry/family-registry.js';
 import { runs } from '../../support/assert/runs.js';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { compileGoRegExp, GoRegExp } from '../../../src/telemetry/go-regexp.js';
-import { defaultMapping } from '../../../src/telemetry/mapping/default-mapping.js';
-import { Mapper } from '../../../src/telemetry/mapping/mapper.js';
-import { mogrify } from '../../../src/telemetry/statsd/mogrifier.js';
+import { defaultMapping, Mapper } from '../../../src/telemetry/mapping/mapper.js';
+import { mogrify } from '../../../src/telemetry/statsd/dogstatsd-udp.js';
 
 const PREFIX = 'ratelimit.service.rate_limit.';
 

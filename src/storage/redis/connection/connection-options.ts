@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { StoreFault } from '../../../limiter/failure-policy.js';
-import type { BackOffOptions } from '../../../runtime/back-off.js';
+import type { BackOffOptions } from '../../../runtime/timers.js';
 import type { RedisAddress } from './redis-address.js';
 
 /** Logs each change of state once, without passwords. */

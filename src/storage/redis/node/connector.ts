@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { networkMessage } from '../../../runtime/error-texts.js';
 import { ignore } from '../../../runtime/ignore.js';
 import {
   AbstractConnector,
@@ -8,6 +7,7 @@ import {
   type RedisOptions,
   SentinelConnector,
 } from '../../../runtime/ioredis.js';
+import { networkMessage } from '../../../runtime/texts.js';
 import { StallTolerantTimer } from '../../../runtime/timers.js';
 
 type Connector = NonNullable<RedisOptions['Connector']>;

@@ -1,5 +1,5 @@
 import type { StoreFault } from '../../../limiter/failure-policy.js';
-import { certificateFault } from '../../../runtime/error-texts.js';
+import { certificateFault } from '../../../runtime/texts.js';
 import { IS_PROXY } from '../connection/redis-error.js';
 
 /**

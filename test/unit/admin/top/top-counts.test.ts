@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS, TopCounts } from '../../../../src/admin/top/top-counts.js';
 import type { Rate } from '../../../../src/limiter/rate.js';
-import { exposeUsedRatio } from '../../../../src/server/metrics/bucket-used-ratio.js';
+import { exposeUsedRatio } from '../../../../src/server/metrics/server-metrics.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
 import { TopBuckets, type TopMeasure, type TopRow } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { findInVariables, IMAGE_VARIABLES } from '../../../../src/cli/migrate/variable-findings.js';
-import { INERT_ROWS } from '../../../../src/server/settings/inert-settings.js';
-import { SETTINGS } from '../../../../src/server/settings/settings-table.js';
+import { INERT_ROWS, SETTINGS } from '../../../../src/server/settings/settings-table.js';
 import { environmentOf, parseDockerfile } from '../../../support/image/dockerfile.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
 

@@ -1,8 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { TopAnswer, TopBucket } from '../../../../src/admin/buckets/messages.js';
-import { mergeTop } from '../../../../src/cli/top/ask-top.js';
 import { findReplicas, MAX_REPLICAS, readReplicas } from '../../../../src/cli/top/replicas.js';
-import { runTop } from '../../../../src/cli/top/top.js';
+import { mergeTop, runTop } from '../../../../src/cli/top/top.js';
 import {
   type CommandOutput,
   type FakeDebugPort,

@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { AggregatedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
-import { type Family, familiesText } from '../../../../src/telemetry/family.js';
-import { FamilyRegistry, sampledFamily } from '../../../../src/telemetry/family-registry.js';
+import {
+  type Family,
+  FamilyRegistry,
+  familiesText,
+  sampledFamily,
+} from '../../../../src/telemetry/family-registry.js';
 
 function metricsOf(decisions: number, buckets: number): Promise<readonly Family[]> {
   const registry = new FamilyRegistry();

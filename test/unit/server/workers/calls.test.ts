@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { CallChannel, type CallHandlers, type CallMessage } from '../../../../src/server/workers/calls.js';
+import { CallChannel, type CallHandlers, type CallMessage } from '../../../../src/server/workers/messages.js';
 
 const QUESTION = { kind: 'look', of: 'minute', keys: [] } as const;
 const ABOUT = { covers: 1 } as never;

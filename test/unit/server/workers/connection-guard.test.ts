@@ -1,7 +1,10 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
-import { ConnectionGuard, type ConnectionHandle } from '../../../../src/server/workers/connection-guard.js';
-import { Heartbeat } from '../../../../src/server/workers/worker-watchdog.js';
+import {
+  ConnectionGuard,
+  type ConnectionHandle,
+  Heartbeat,
+} from '../../../../src/server/workers/worker-watchdog.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 class Handle implements ConnectionHandle {

@@ -4,9 +4,11 @@ import { DECISION_SLOTS, type RateCounts, takeNewCounts } from '../../../../src/
 import {
   FailureCounter,
   NO_FAILURES,
+  RateHistory,
+  RING_BYTES,
+  STEPS,
   sumOfFailures,
-} from '../../../../src/telemetry/history/failure-counts.js';
-import { RateHistory, RING_BYTES, STEPS } from '../../../../src/telemetry/history/rate-history.js';
+} from '../../../../src/telemetry/history/rate-history.js';
 
 const counts = (rule: string, ok: number, denied = 0, would = 0, domain = 'd') => ({
   domain,

@@ -4,12 +4,9 @@ import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
 import { AggregatedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
 import { SeriesBudget } from '../../../../src/telemetry/bounded-counters.js';
-import { familiesText } from '../../../../src/telemetry/family.js';
-import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
-import { defaultMapping } from '../../../../src/telemetry/mapping/default-mapping.js';
+import { FamilyRegistry, familiesText } from '../../../../src/telemetry/family-registry.js';
 import { MappedMetrics } from '../../../../src/telemetry/mapping/mapped-metrics.js';
-import { Mapper } from '../../../../src/telemetry/mapping/mapper.js';
-import type { Mapping } from '../../../../src/telemetry/mapping/mapping.js';
+import { defaultMapping, Mapper, type Mapping } from '../../../../src/telemetry/mapping/mapper.js';
 import { ReferenceStats } from '../../../../src/telemetry/reference/reference-stats.js';
 import { takeItem } from '../../../support/limiter/take-items.js';
 

@@ -2,9 +2,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
-import { defaultMapping } from '../../../../src/telemetry/mapping/default-mapping.js';
-import { escapeMetricName, Mapper } from '../../../../src/telemetry/mapping/mapper.js';
-import type { StatKind } from '../../../../src/telemetry/mapping/mapping.js';
+import {
+  defaultMapping,
+  escapeMetricName,
+  Mapper,
+  type StatKind,
+} from '../../../../src/telemetry/mapping/mapper.js';
 import { cases } from '../../../support/assert/cases.js';
 
 /** Returns the mapper of a valid mapping file. */

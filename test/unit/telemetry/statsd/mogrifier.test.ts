@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { readMogrifiers } from '../../../../src/server/settings/mogrifier-settings.js';
-import { mogrify } from '../../../../src/telemetry/statsd/mogrifier.js';
+import { readMogrifiers } from '../../../../src/server/settings/read-settings.js';
+import { mogrify } from '../../../../src/telemetry/statsd/dogstatsd-udp.js';
 
 const HITS = {
   DOG_STATSD_MOGRIFIER_HITS_PATTERN: '^ratelimit\\.service\\.rate_limit\\.([^.]+)\\.(.*)\\.([^.]+)$',

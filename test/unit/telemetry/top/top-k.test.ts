@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { TopK } from '../../../../src/telemetry/top/top-k.js';
+import { TopK } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 
 test.each([0, 1, 2, 7, 64, 500])('returns the first %d of many in order', (most) => {
