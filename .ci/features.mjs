@@ -18,9 +18,9 @@ const FEATURES = `
 \`weir migrate\` | | migrate
 \`weir replay\` | ratelimit#218, ratelimit#293, gateway#6786 | replay
 \`weir diff\`, and the changes of a reload | | config/diff diff-thread diff.ts differ change-log rollout
-\`weir top\` | | telemetry/top cli/top admin/top open-top operate/top screen top-
+\`weir top\` | | telemetry/top cli/top admin/top operate/top screen top-
 buckets: show, reset, grant, release, and their announcement | ratelimit#191, ratelimit#422, kgateway#2785 | admin/buckets cli/bucket buckets.md storage/controls service/controls integration/buckets open-bucket at-three known-
-the page, and its charts | | src/page /page/ operate/page open-page telemetry/history images
+the page, and its charts | | src/page /page/ operate/page  telemetry/history images
 who may use the debug port | | admin-access admin-tokens tokens-file operate/access cross-site
 \`weir explain\` and \`check-config\` | | config/show explain check-config manifests check-report check-unmatched check-options load-options commands
 \`weir check\`, \`health\`, \`init\` | | cli/call cli/check.ts cli/health cli/init without-envoy start.md

@@ -14,11 +14,10 @@ import * as policySchema from './policy-schema.mjs';
 const isCheck = process.argv.includes('--check');
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = createRequire(import.meta.url);
-const { hasReferenceDefault, INERT_VARIABLES, SETTINGS } = compiled(
+const { hasReferenceDefault, INERT_VARIABLES, inertByReason, SETTINGS } = compiled(
   join(root, 'build/src/server/settings/settings-table.js'),
 );
 const { CHOICES } = compiled(join(root, 'build/src/server/settings/settings-values.js'));
-const { inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
 const { describeMetrics, describeReference } = compiled(join(root, 'build/.ci/docs/describe-metrics.js'));
 const { mainHelp } = compiled(join(root, 'build/src/cli/help.js'));
 const { commandHelps } = compiled(join(root, 'build/src/cli/run.js'));

@@ -40,7 +40,7 @@ import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../src/policy/names/bucket-ke
 import { MAX_KEY_UNITS } from '../../src/policy/plans/plan-table.js';
 import { MAX_VISITED_NODES } from '../../src/policy/possible-ends.js';
 import { MAX_CHARACTERS } from '../../src/runtime/texts.js';
-import { MAX_LINE_CHARACTERS } from '../../src/server/decision-log/open-decision-log.js';
+import { MAX_LINE_CHARACTERS } from '../../src/server/decision-log/decision-log.js';
 import { MAX_NAMED_FILE_BYTES } from '../../src/server/followed-files.js';
 import { SETTINGS } from '../../src/server/settings/settings-table.js';
 import { MAX_LOGIN_FILE_BYTES } from '../../src/server/store/redis-options.js';

@@ -1,5 +1,5 @@
 import { version } from '../runtime/assets.js';
-import { nodeVersionNotes, tuneGarbageCollector } from '../server/gc-flags.js';
+import { nodeVersionNotes, tuneGarbageCollector } from '../server/node-process.js';
 import { overlookedPolicies } from '../server/policies/policy-place.js';
 import { readSettings } from '../server/settings/read-settings.js';
 import { VARIABLES } from '../server/settings/settings-table.js';

@@ -255,7 +255,7 @@ function decisionIn(line: JsonLine, timeMicros: number, facts: LogFacts): Logged
   return { timeMicros, request, denied: code === 'OVER_LIMIT', deniedBy, end: undefined, holdIds, holdEnds };
 }
 
-/** A descriptor as server/decision-log/decision-line.ts writes it. Any member may be missing or wrong. */
+/** A descriptor as server/decision-log/decision-log.ts writes it. Any member may be missing or wrong. */
 interface LoggedDescriptor {
   readonly entries?: unknown;
   readonly sent?: unknown;

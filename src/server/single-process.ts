@@ -1,7 +1,7 @@
 import { type HealthVerdict, redisDetail } from '../admin/health-detail.js';
 import { reportTop } from '../admin/top/top-answer.js';
 import { openGrpcService } from './grpc-service.js';
-import { statFamilies, statsText } from './metrics/prometheus.js';
+import { statFamilies, statsText } from './metrics/reference-outputs.js';
 import type { OpenPort } from './ports/http-ports.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 

@@ -11,7 +11,7 @@ import { loadPolicies } from '../../src/config/files/load-policies.js';
 import { exactTimeText } from '../../src/limiter/clock.js';
 import { Replay, type ReplayOptions } from '../../src/replay/replay.js';
 import { type LogMap, readReplayMap } from '../../src/replay/replay-map.js';
-import { decisionLine } from '../../src/server/decision-log/open-decision-log.js';
+import { decisionLine } from '../../src/server/decision-log/decision-log.js';
 import { Refusal } from '../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';

@@ -13,7 +13,7 @@ import {
   releaseFrom,
   releaseNotes,
   shownRelease,
-} from './holds/released-holds.js';
+} from './holds/holds.js';
 import type { BucketAnswer, BucketLevel, BucketQuestion, ShownBucket } from './messages.js';
 import {
   changeFailed,

@@ -6,7 +6,7 @@ import { redisKey, slotOfKey } from '../../storage/redis/redis-key.js';
 import { askBuckets, type BucketFound } from './bucket-calls.js';
 import { levelOf } from './bucket-level.js';
 import type { FoundLimit, FoundLimits } from './found-limits.js';
-import { shownHolds } from './holds/released-holds.js';
+import { shownHolds } from './holds/holds.js';
 import type { BucketAnswer, BucketQuestion, ShownBucket } from './messages.js';
 import { type QuestionContext, QuestionFailure } from './question-context.js';
 

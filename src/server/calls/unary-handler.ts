@@ -6,7 +6,7 @@ import type { ShouldRateLimit } from '../../service/should-rate-limit.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Decide } from '../ports/json-endpoint.js';
 import type { OtlpTracing } from '../tracing/otlp-tracing.js';
-import { type Answer, type CallTrace, type HeaderLookup, headerLookup, traceIdOf } from './tracing.js';
+import { type Answer, type CallTrace, type HeaderLookup, headerLookup, traceIdOf } from './call-trace.js';
 
 /**
  * Returns the gRPC handler of ShouldRateLimit. It turns refusals into gRPC statuses, and counts and times each call.

@@ -9,7 +9,7 @@ import { GRPC_WAITING } from '../../telemetry/families.js';
 import { byName, type FamilyRegistry, headOf, seriesText } from '../../telemetry/family-registry.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { TopBuckets, TopRow } from '../../telemetry/top/top-buckets.js';
-import type { SpanLosses } from '../calls/tracing.js';
+import type { SpanLosses } from '../calls/call-trace.js';
 import type { Store } from '../store/store.js';
 
 /*

@@ -12,7 +12,7 @@ import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from '../..
 import type { Caller } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
 import type { Metrics } from '../../telemetry/metrics.js';
-import type { CallHeaders } from '../calls/tracing.js';
+import type { CallHeaders } from '../calls/call-trace.js';
 
 /** Decides a request. `timeoutMicros` is the caller's timeout, or Infinity. */
 export type Decide = (

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { shownAddress } from '../../runtime/shown-address.js';
-import { isNodeOlderThan } from '../gc-flags.js';
+import { isNodeOlderThan } from '../node-process.js';
 import { xdsServerFaults } from '../policies/xds-servers.js';
 import { readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { RefusedSetting } from './setting.js';

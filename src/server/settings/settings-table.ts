@@ -92,7 +92,7 @@ export function inertRefusal({ name, type }: InertRow, value: unknown): string |
 
 /**
  * All settings, the only place of their names, types, defaults and help texts. Variables that only the reference has
- * are in inert-settings.ts. The manual's tables and `weir serve --help` are generated from these rows. Names are those
+ * are in {@link INERT_ROWS}. The manual's tables and `weir serve --help` are generated from these rows. Names are those
  * of the reference (envoyproxy/ratelimit) if it has the setting.
  */
 const ROWS = {

@@ -4,7 +4,7 @@ import type { StorageError } from '../../limiter/bucket-store.js';
 import type { HoldEvent, UndecidedReason } from '../../service/record/decision-record.js';
 import type { DecisionSpan, StoreSpan } from '../../service/record/request-trace.js';
 import { Refusal } from '../../service/refusal.js';
-import type { CallOutcome, CallTrace } from '../calls/tracing.js';
+import type { CallOutcome, CallTrace } from '../calls/call-trace.js';
 
 /** Address of a Redis. `host` is undefined if a call may go to several servers. */
 export interface StoreAddress {

@@ -31,7 +31,7 @@ import {
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { shown } from '../../runtime/texts.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { type CallTrace, type HeaderLookup, MAX_TRACE_HEADER, type SpanLosses } from '../calls/tracing.js';
+import { type CallTrace, type HeaderLookup, MAX_TRACE_HEADER, type SpanLosses } from '../calls/call-trace.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { Store } from '../store/store.js';
 import { OtlpTrace, type StoreAddress } from './otlp-trace.js';

@@ -7,7 +7,7 @@ import { WORKER_STATES } from '../../telemetry/families.js';
 import { type FamilyRegistry, familiesText } from '../../telemetry/family-registry.js';
 import { sumOfFailures } from '../../telemetry/history/rate-history.js';
 import { Metrics } from '../../telemetry/metrics.js';
-import { exposeReference, openStatsSinks, statFamilies, statsText } from '../metrics/prometheus.js';
+import { exposeReference, openStatsSinks, statFamilies, statsText } from '../metrics/reference-outputs.js';
 import { openBucketAdmin } from '../open-bucket-admin.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
 import { logBrokenInvariants } from '../server-logger.js';

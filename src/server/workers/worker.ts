@@ -5,7 +5,7 @@ import { systemClock } from '../../limiter/clock.js';
 import { Closers } from '../../runtime/closers.js';
 import type { RateCounts } from '../../telemetry/counted-rule.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
-import { statFamilies } from '../metrics/prometheus.js';
+import { statFamilies } from '../metrics/reference-outputs.js';
 import { HttpPorts, type OpenPort } from '../ports/http-ports.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';

@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/limiter/clock.js';
 import { MatchWork } from '../../../src/policy/match-work.js';
 import { Closers } from '../../../src/runtime/closers.js';
 import { CallInstrumentation } from '../../../src/server/calls/unary-handler.js';
-import { openDecisionLog } from '../../../src/server/decision-log/open-decision-log.js';
+import { openDecisionLog } from '../../../src/server/decision-log/decision-log.js';
 import { LoggedWarnings, UnmatchedWarnings } from '../../../src/server/decision-warnings.js';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { OtlpTracing } from '../../../src/server/tracing/otlp-tracing.js';

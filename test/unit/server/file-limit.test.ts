@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { checkFileLimit, fileLimitWarning } from '../../../src/server/gc-flags.js';
+import { checkFileLimit, fileLimitWarning } from '../../../src/server/node-process.js';
 
 const limits = (files: string): string =>
   `Limit                     Soft Limit           Hard Limit           Units

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { isNodeOlderThan, nodeVersionNotes } from '../../../src/server/gc-flags.js';
+import { isNodeOlderThan, nodeVersionNotes } from '../../../src/server/node-process.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { headerLookup, traceIdOf } from '../../../../src/server/calls/tracing.js';
+import { headerLookup, traceIdOf } from '../../../../src/server/calls/call-trace.js';
 
 const ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const OTHER = '0af7651916cd43dd8448eb211c80319c';

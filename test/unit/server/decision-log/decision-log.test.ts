@@ -5,10 +5,7 @@ import { Ajv } from 'ajv';
 import type { Descriptor } from '../../../../src/codec/messages.js';
 import type { BucketStore, TakeResult } from '../../../../src/limiter/bucket-store.js';
 import { Closers } from '../../../../src/runtime/closers.js';
-import {
-  MAX_LINE_CHARACTERS,
-  openDecisionLog,
-} from '../../../../src/server/decision-log/open-decision-log.js';
+import { MAX_LINE_CHARACTERS, openDecisionLog } from '../../../../src/server/decision-log/decision-log.js';
 import { LogOutput } from '../../../../src/telemetry/log-output.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
