@@ -11,7 +11,7 @@ const TIERS = [
   'conformance',
   'e2e',
   'page',
-  'memory',
+  'attack',
   'chaos',
   'stall',
 ];

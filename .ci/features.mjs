@@ -46,7 +46,7 @@ logins that change | ratelimit#799, ratelimit#563 | login
 answers without Redis, and local shares | ratelimit#462, emissary#4465, agentgateway#3523 | store-failure local
 deny cache | | denial deny-cache
 Redis | ratelimit#462, ratelimit#80, ratelimit#26 | redis resp-
-buckets in memory | ratelimit#315 | storage/memory memory-store test/memory
+buckets in memory | ratelimit#315 | storage/memory memory-store
 metrics, alerts, dashboards | ratelimit#285, ratelimit#773, gateway#6801 | src/telemetry unit/telemetry server/metrics runbooks alerts metrics prometheus
 decision log | gateway#7003, ratelimit#341 | decision-log record
 traces | | tracing trace otlp

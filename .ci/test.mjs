@@ -1,4 +1,4 @@
-// `npm test`: installs, builds, fetches the tools, and runs every tier once, except chaos, memory, page and stall. `npm
+// `npm test`: installs, builds, fetches the tools, and runs every tier once, except attack, chaos, page and stall. `npm
 // run test:matrix` (--matrix) runs those tiers, a load test in a container, tests of deploy/, releases, alerts and the
 // dashboard, short runs of benchmarks, and some tests on Node.js 22. Each run ends with skipped tests and reasons, and
 // `N passed, N failed` as the last line. With other arguments, jest runs once with these arguments.
@@ -15,12 +15,12 @@ import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** The tiers that need tools, except those that measure, which need an idle machine. */
 const AFTER_UNIT = ['property', 'contract', 'integration', 'conformance', 'e2e'];
-const MEASURING = ['chaos', 'memory', 'stall'];
+const MEASURING = ['chaos', 'attack', 'stall'];
 const TIERS = ['unit', ...AFTER_UNIT, ...MEASURING, 'page'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** Note of `npm test` about tests that are too slow for it. */
 const NOT_HERE =
-  'not in this run: the chaos, memory, page and stall tiers, the tests of deploy/, releases, alerts, the ' +
+  'not in this run: the attack, chaos, page and stall tiers, the tests of deploy/, releases, alerts, the ' +
   'dashboard and the first edition, and short benchmarks; npm run test:matrix and .ci/run include these tests';
 /**
  * Slow tests from outside: the files of deploy/, the image, a release, alerts and dashboard, the first edition, and
@@ -40,7 +40,7 @@ const ON_NODE22 = [
   'integration/(decisions|h2-server|lifecycle)\\.test',
 ];
 /** Tests that also run in the container of deploy/. */
-const MEASURED_AGAIN = ['memory/crowd'];
+const MEASURED_AGAIN = ['attack/crowd'];
 /** Tiers that need only some of the tools when they run alone. */
 const TOOLS_OF = {
   unit: [],
@@ -51,7 +51,7 @@ const TOOLS_OF = {
     ...['grpcurl', 'ghz', 'h2load'],
   ],
   page: ['redis-server', 'chromium'],
-  memory: ['redis-server'],
+  attack: ['redis-server', 'envoy'],
   stall: ['redis-server', 'envoy'],
   chaos: ['redis-server', 'valkey-server', 'stepping-clock', 'envoy'],
 };
@@ -164,7 +164,7 @@ export async function runMatrix() {
   ]);
   await run(
     `running with 512 MiB of memory: ${MEASURED_AGAIN.join(', ')}`,
-    [...alone('memory'), '--testPathPatterns', ...MEASURED_AGAIN],
+    [...alone('attack'), '--testPathPatterns', ...MEASURED_AGAIN],
     { WEIR_TEST_CONTAINER: '512' },
   );
   if (env.WEIR_TEST_NODE22 !== undefined) {

@@ -36,7 +36,7 @@ const GC_FLAGS = [
 
 /**
  * Flags for Node.js 22 and 24, so that they collect garbage as early as Node.js 20 does by default and a thousand
- * hostile connections stay within 256 MiB (test/memory). Node.js 20 knows only some of the flags and Node.js 26 none of
+ * hostile connections stay within 256 MiB (test/attack). Node.js 20 knows only some of the flags and Node.js 26 none of
  * them: both would print a warning.
  */
 const GC_FLAGS_OF_NODE_22_TO_24 = [

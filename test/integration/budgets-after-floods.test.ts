@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
-import { descriptor, request } from '../stall/wire.js';
+import { descriptor, request } from '../attack/wire.js';
 import {
   END_STREAM,
   frame,

@@ -185,7 +185,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   '%s to its group ends a run with servers within two seconds, and leaves no process',
   async (signal) => {
     // This tier needs no optional tool.
-    const args = ['.ci/test.mjs', '--selectProjects', 'stall', '--testPathPatterns', 'through-envoy'];
+    const args = ['.ci/test.mjs', '--selectProjects', 'attack', '--testPathPatterns', 'through-envoy'];
     const run = spawn(process.execPath, args, {
       cwd: repositoryRoot,
       detached: true,

@@ -1,8 +1,8 @@
+import { BURST_CASE, BURST_FILES } from '../attack/burst.js';
+import { FLOOD_CASES } from '../attack/floods.js';
+import { PACED_CASES, POLICY_FILES, REQUEST_CASES } from '../attack/requests.js';
 import { ADMINISTRATION_GROUP } from './cases/administration.js';
-import { BURST_CASE, BURST_FILES } from './cases/burst.js';
 import { LOG_GROUP, PLANS_GROUP, RELOAD_GROUP, XDS_GROUP } from './cases/changes.js';
-import { FLOOD_CASES } from './cases/floods.js';
-import { PACED_CASES, POLICY_FILES, REQUEST_CASES } from './cases/requests.js';
 import { VIEW_GROUP } from './cases/views.js';
 import type { StallCase, StallGroup } from './stall-case.js';
 

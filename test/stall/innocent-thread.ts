@@ -4,10 +4,10 @@
  */
 import { connect } from 'node:net';
 import { parentPort } from 'node:worker_threads';
+import { descriptor, request } from '../attack/wire.js';
 import { callTemplate } from '../bench/load/call-template.js';
 import { type CallObserver, ClientConnection } from '../bench/load/client-connection.js';
 import type { InnocentOrder, InnocentResult } from './innocent.js';
-import { descriptor, request } from './wire.js';
 
 /** Time for which the thread sleeps between checks. A due call is sent within about twice this time. */
 const SLEEP_MS = 0.5;

@@ -1,8 +1,8 @@
-import { type Attack, type AttackResult, connectionsOf } from './attack/attack.js';
-import { Attacker } from './attack/attacker.js';
+import { type Attack, type AttackResult, connectionsOf } from '../attack/attacker/attack.js';
+import { Attacker } from '../attack/attacker/attacker.js';
+import { INNOCENT } from '../attack/policy-texts.js';
 import { InnocentCaller, type InnocentResult } from './innocent.js';
 import { monotonicMs } from './loop-delay-log.js';
-import { INNOCENT } from './policy-texts.js';
 import type { StallCase } from './stall-case.js';
 import type { StallServer } from './stall-server.js';
 

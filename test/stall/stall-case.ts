@@ -1,4 +1,4 @@
-import type { Attack, AttackResult } from './attack/attack.js';
+import type { Attack, AttackResult } from '../attack/attacker/attack.js';
 import type { ServerSetup, StallServer } from './stall-server.js';
 
 /** Valid input or a change of policies that must not delay the innocent caller. */

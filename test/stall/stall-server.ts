@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
+import { INNOCENT, innocentPolicy } from '../attack/policy-texts.js';
 import { cpuMicrosOfAll } from '../bench/cpu.js';
 import { closeLater } from '../support/process/close-later.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -10,7 +11,6 @@ import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { AdsServer } from '../support/xds/ads-server.js';
 import { encodeConfig } from '../support/xds/xds-server.js';
 import { type LoopDelay, longestDelay, recordedPids, recordingSettings } from './loop-delay-log.js';
-import { INNOCENT, innocentPolicy } from './policy-texts.js';
 
 /** Start options of the server for a group of cases. */
 export interface ServerSetup {

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
+import { descriptor, request } from '../../attack/wire.js';
 import { callTemplate, TENANT } from '../../bench/load/call-template.js';
 import { type CallObserver, ClientConnection } from '../../bench/load/client-connection.js';
-import { descriptor, request } from '../../stall/wire.js';
 import { sleep } from '../sleep.js';
 
 /** The domain of all calls. */

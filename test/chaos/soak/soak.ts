@@ -43,7 +43,7 @@ export async function soak(options: SoakOptions): Promise<string[]> {
   const delays = new TempDir();
   const collections = new TempDir().write('collections', '');
   const recording = recordingSettings(delays.path);
-  const collecting = preloading('test/memory/collect-garbage.js');
+  const collecting = preloading('test/support/weir/collect-garbage.js');
   const weir = await startWeir({
     policy: SOAK_POLICY,
     env: {

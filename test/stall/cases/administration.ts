@@ -1,12 +1,12 @@
 /* Repeated administrative requests to a server with 10,000 rules and a million buckets. */
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import type { Attack } from '../../attack/attacker/attack.js';
+import { entry, field, http, request } from '../../attack/wire.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type EventReader, readEvents } from '../../support/weir/events.js';
-import type { Attack } from '../attack/attack.js';
 import type { StallCase, StallGroup } from '../stall-case.js';
 import type { StallServer } from '../stall-server.js';
-import { entry, field, http, request } from '../wire.js';
 
 const RULES = 10_000;
 const BUCKETS = 1_000_000;

@@ -1,11 +1,11 @@
 /* Changes during calls: reloads and xDS updates. Also contains a debug log without a reader. */
 import { renameSync } from 'node:fs';
 import { RATE_LIMIT_CONFIG_TYPE } from '../../../src/config/xds/discovery.js';
+import type { Attack } from '../../attack/attacker/attack.js';
+import { anyValuePolicy, INNOCENT, largePolicy } from '../../attack/policy-texts.js';
+import { descriptor, field, request } from '../../attack/wire.js';
 import { encodeConfig } from '../../support/xds/xds-server.js';
-import type { Attack } from '../attack/attack.js';
-import { anyValuePolicy, INNOCENT, largePolicy } from '../policy-texts.js';
 import type { StallGroup } from '../stall-case.js';
-import { descriptor, field, request } from '../wire.js';
 
 const RULES = 10_000;
 const PAUSE_MS = 300;

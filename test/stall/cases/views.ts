@@ -1,8 +1,9 @@
 /* Views of a server with 1,000 rules and their metric series. */
+
+import { largePolicy } from '../../attack/policy-texts.js';
+import { http } from '../../attack/wire.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
-import { largePolicy } from '../policy-texts.js';
 import type { StallCase, StallGroup } from '../stall-case.js';
-import { http } from '../wire.js';
 
 const RULES = 1000;
 const DESCRIPTORS_PER_CALL = 100;

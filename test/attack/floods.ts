@@ -1,5 +1,6 @@
 /* Unusual HTTP/2 frames and many small requests, sent as fast as possible. */
-import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
+import type { StallCase } from '../stall/stall-case.js';
 import {
   block,
   callFields,
@@ -11,11 +12,10 @@ import {
   settings,
   TYPE,
   words,
-} from '../../support/h2/h2-frames.js';
-import { prefixed } from '../../support/h2/http2-client.js';
-import type { Attack, FrameAttack } from '../attack/attack.js';
-import type { StallCase } from '../stall-case.js';
-import { descriptor, MESSAGE_BYTES, request } from '../wire.js';
+} from '../support/h2/h2-frames.js';
+import { prefixed } from '../support/h2/http2-client.js';
+import type { Attack, FrameAttack } from './attacker/attack.js';
+import { descriptor, MESSAGE_BYTES, request } from './wire.js';
 
 const CALLS_PER_WRITE = 200;
 

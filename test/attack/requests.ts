@@ -1,9 +1,10 @@
 /* The most expensive requests within the bounds, and one request above each bound (docs/reference/bounds.md). */
-import { DEFAULT_BOUNDS } from '../../../src/codec/messages.js';
-import { ruleDigest } from '../../../src/policy/names/stat-name.js';
-import { inventedToken } from '../../support/limiter/hold-tokens.js';
-import { seededRandom } from '../../support/limiter/seeded-random.js';
-import type { Attack } from '../attack/attack.js';
+import { DEFAULT_BOUNDS } from '../../src/codec/messages.js';
+import { ruleDigest } from '../../src/policy/names/stat-name.js';
+import type { StallCase } from '../stall/stall-case.js';
+import { inventedToken } from '../support/limiter/hold-tokens.js';
+import { seededRandom } from '../support/limiter/seeded-random.js';
+import type { Attack } from './attacker/attack.js';
 import {
   anyValuePolicy,
   holdPolicy,
@@ -11,8 +12,7 @@ import {
   pathPolicy,
   severalLimitsPolicy,
   valuesPolicy,
-} from '../policy-texts.js';
-import type { StallCase } from '../stall-case.js';
+} from './policy-texts.js';
 import {
   descriptor,
   EMPTY,
@@ -24,7 +24,7 @@ import {
   MESSAGE_BYTES,
   overriding,
   request,
-} from '../wire.js';
+} from './wire.js';
 
 const { maxBytes, maxDescriptors, maxEntries } = DEFAULT_BOUNDS;
 const MAX_REGEX_VALUE_BYTES = 4096;

@@ -10,7 +10,7 @@ import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
 import { seededRandom } from '../support/limiter/seeded-random.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-import { Attacker } from './attack/attacker.js';
+import { Attacker } from './attacker/attacker.js';
 import { expensivePatterns } from './policy-texts.js';
 
 const LIMIT = 5;

@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { POLICY_FILES } from '../stall/cases/requests.js';
-import { INNOCENT, innocentPolicy } from '../stall/policy-texts.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { preloading } from '../support/process/preload.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
+import { INNOCENT, innocentPolicy } from './policy-texts.js';
+import { POLICY_FILES } from './requests.js';
 
 /**
  * The heap that Node.js 24 chooses in containers of 256 MiB and of 512 MiB: an old generation of 256 MiB and three
@@ -32,7 +32,7 @@ export class MemoryServer {
     const weir = await startWeir({
       env: {
         CONFIG_PATH: folder.join('policies'),
-        NODE_OPTIONS: `${preloading('test/memory/collect-garbage.js')} ${CONTAINER_HEAP}`,
+        NODE_OPTIONS: `${preloading('test/support/weir/collect-garbage.js')} ${CONTAINER_HEAP}`,
         WEIR_GARBAGE_FILE: collections,
         // As in the image (deploy/Dockerfile).
         MALLOC_ARENA_MAX: '1',

@@ -1,9 +1,9 @@
 /* Bounds the memory of a single call: at most 64 MB more than before, whatever the call contains. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Attack } from '../stall/attack/attack.js';
-import { Attacker } from '../stall/attack/attacker.js';
-import { REQUEST_CASES } from '../stall/cases/requests.js';
-import { MemoryServer } from './memory-server.js';
+import { MemoryServer } from './attacked-server.js';
+import type { Attack } from './attacker/attack.js';
+import { Attacker } from './attacker/attacker.js';
+import { REQUEST_CASES } from './requests.js';
 
 const MAX_BYTES = 64e6;
 const ATTACK_MS = 20_000;

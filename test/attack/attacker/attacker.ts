@@ -8,7 +8,7 @@ type Reply = 'stopped' | { readonly result: AttackResult };
 
 /** An attacker in a separate thread, so that the attacker and the measurement do not delay each other. */
 export class Attacker {
-  readonly #thread = new Worker(join(repositoryRoot, 'build/test/stall/attack/attacker-thread.js'));
+  readonly #thread = new Worker(join(repositoryRoot, 'build/test/attack/attacker/attacker-thread.js'));
   #onReply: (reply: Reply) => void = () => {};
   #onError: (error: Error) => void = () => {};
 

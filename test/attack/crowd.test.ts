@@ -3,10 +3,16 @@
  */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
-import type { Attack } from '../stall/attack/attack.js';
-import { Attacker } from '../stall/attack/attacker.js';
-import { REQUEST_CASES, WORST_REQUESTS } from '../stall/cases/requests.js';
-import { INNOCENT } from '../stall/policy-texts.js';
+import { block, callFields, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
+import { prefixed } from '../support/h2/http2-client.js';
+import { environmentChoice } from '../support/process/environment-choice.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
+import { MemoryServer } from './attacked-server.js';
+import type { Attack } from './attacker/attack.js';
+import { Attacker } from './attacker/attacker.js';
+import { INNOCENT } from './policy-texts.js';
+import { REQUEST_CASES, WORST_REQUESTS } from './requests.js';
 import {
   descriptor,
   EMPTY,
@@ -17,13 +23,7 @@ import {
   MESSAGE_BYTES,
   repeat,
   request,
-} from '../stall/wire.js';
-import { block, callFields, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
-import { prefixed } from '../support/h2/http2-client.js';
-import { environmentChoice } from '../support/process/environment-choice.js';
-import { waitFor } from '../support/process/wait-for.js';
-import { startRedis } from '../support/redis/redis-server.js';
-import { MemoryServer } from './memory-server.js';
+} from './wire.js';
 
 const MIB = 1_048_576;
 /**

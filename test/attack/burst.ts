@@ -1,8 +1,9 @@
 /* Many large requests at once, which cannot all be decided before their deadline. */
-import type { AttackResult } from '../attack/attack.js';
-import { burstPolicy } from '../policy-texts.js';
-import type { StallCase } from '../stall-case.js';
-import { descriptor, request } from '../wire.js';
+
+import type { StallCase } from '../stall/stall-case.js';
+import type { AttackResult } from './attacker/attack.js';
+import { burstPolicy } from './policy-texts.js';
+import { descriptor, request } from './wire.js';
 
 /** weir reads only a part of a connection's calls in one turn, so the rest of a message may be read much later. */
 const CONNECTIONS = 20;
