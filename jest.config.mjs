@@ -11,9 +11,8 @@ const TIERS = [
   'conformance',
   'e2e',
   'page',
-  'attack',
   'chaos',
-  'stall',
+  'attack',
 ];
 
 const tier = (name) => ({

@@ -69,7 +69,7 @@ shared: helpers | | src/runtime runtime src/*.ts
     return { name, asked, pattern: new RegExp(parts.join('|')) };
   });
 /** Tests and pages that are about the whole product. A source file must have another row. */
-const REST = { name: 'shared: benchmarks, chaos, stalls, test support, the rest of the manual', asked: '' };
+const REST = { name: 'shared: benchmarks, chaos, attacks, test support, the rest of the manual', asked: '' };
 
 /** Returns the lines of each counted file, now or in a commit: Map of path to number. */
 function linesOf(commit) {

@@ -1,5 +1,5 @@
-// `npm test`: installs, builds, fetches the tools, and runs every tier once, except attack, chaos, page and stall. `npm
-// run test:matrix` (--matrix) runs those tiers, a load test in a container, tests of deploy/, releases, alerts and the
+// `npm test`: installs, builds, fetches the tools, and runs every tier once, except attack, chaos and page. `npm run
+// test:matrix` (--matrix) runs those tiers, a load test in a container, tests of deploy/, releases, alerts and the
 // dashboard, short runs of benchmarks, and some tests on Node.js 22. Each run ends with skipped tests and reasons, and
 // `N passed, N failed` as the last line. With other arguments, jest runs once with these arguments.
 import { writeFileSync } from 'node:fs';
@@ -15,12 +15,12 @@ import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** The tiers that need tools, except those that measure, which need an idle machine. */
 const AFTER_UNIT = ['property', 'contract', 'integration', 'conformance', 'e2e'];
-const MEASURING = ['chaos', 'attack', 'stall'];
+const MEASURING = ['attack', 'chaos'];
 const TIERS = ['unit', ...AFTER_UNIT, ...MEASURING, 'page'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** Note of `npm test` about tests that are too slow for it. */
 const NOT_HERE =
-  'not in this run: the attack, chaos, page and stall tiers, the tests of deploy/, releases, alerts, the ' +
+  'not in this run: the attack, chaos and page tiers, the tests of deploy/, releases, alerts, the ' +
   'dashboard and the first edition, and short benchmarks; npm run test:matrix and .ci/run include these tests';
 /**
  * Slow tests from outside: the files of deploy/, the image, a release, alerts and dashboard, the first edition, and
@@ -52,7 +52,6 @@ const TOOLS_OF = {
   ],
   page: ['redis-server', 'chromium'],
   attack: ['redis-server', 'envoy'],
-  stall: ['redis-server', 'envoy'],
   chaos: ['redis-server', 'valkey-server', 'stepping-clock', 'envoy'],
 };
 /**

@@ -1,12 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
 import { preloading } from '../support/process/preload.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-import { INNOCENT, innocentPolicy } from './policy-texts.js';
-import { POLICY_FILES } from './requests.js';
+import type { AimedAttack, Attack } from './attacker/attack.js';
+import { INNOCENT, POLICY_FILES } from './requests.js';
 
 /**
  * The heap that Node.js 24 chooses in containers of 256 MiB and of 512 MiB: an old generation of 256 MiB and three
@@ -15,7 +17,7 @@ import { POLICY_FILES } from './requests.js';
 const CONTAINER_HEAP = '--max-old-space-size=256 --max-semi-space-size=1';
 
 /** A weir with the heap of a small container, whose memory is measured. */
-export class MemoryServer {
+export class AttackedServer {
   readonly weir: WeirServer;
   private readonly collections: string;
 
@@ -24,10 +26,10 @@ export class MemoryServer {
     this.collections = collections;
   }
 
-  static async start(env: NodeJS.ProcessEnv = {}): Promise<MemoryServer> {
+  /** Starts weir. It has answered an innocent call when the returned promise resolves. */
+  static async start(env: NodeJS.ProcessEnv = {}): Promise<AttackedServer> {
     const folder = new TempDir();
-    const files = { ...POLICY_FILES, [`${INNOCENT}.yaml`]: innocentPolicy() };
-    for (const [name, text] of Object.entries(files)) folder.write(join('policies', name), text);
+    for (const [name, text] of Object.entries(POLICY_FILES)) folder.write(join('policies', name), text);
     const collections = folder.write('collections', '');
     const weir = await startWeir({
       env: {
@@ -42,7 +44,9 @@ export class MemoryServer {
         ...env,
       },
     });
-    return new MemoryServer(weir, collections);
+    const server = new AttackedServer(weir, collections);
+    await server.askInnocently();
+    return server;
   }
 
   /** Collects garbage, and starts a new peak; resolves with {@link heldBytes}. */
@@ -76,17 +80,28 @@ export class MemoryServer {
     return bytesOf(name) - bytesOf('RssFile');
   }
 
+  /** Returns an attack on this server. */
+  aim(attack: Attack): AimedAttack {
+    return { attack, port: attack.kind === 'http' ? this.weir.httpPort : this.weir.grpcPort };
+  }
+
   isAlive(): boolean {
     return this.weir.process.isRunning();
   }
 
-  /** Returns the grpc-status of an innocent call. */
-  async askInnocently(): Promise<number> {
+  /** Sends innocent calls on one connection, one after the other, until `attack` settles. Throws unless each is allowed. */
+  async askInnocently(attack: Promise<unknown> = Promise.resolve()): Promise<void> {
     const client = new RlsClient(this.weir.grpcPort);
-    const entry = { key: 'caller', value: 'innocent' };
-    const more = { limit: undefined, hitsAddend: undefined, isNegativeHits: false };
-    const { code } = await client.ask(INNOCENT, [{ entries: [entry], ...more }], { timeoutMs: 60_000 });
+    let isOver = false;
+    const over = attack.finally(() => {
+      isOver = true;
+    });
+    do {
+      const asked = await client.ask(INNOCENT, [descriptor(['caller=innocent'])], { timeoutMs: 60_000 });
+      if (asked.response?.overallCode !== CODE.OK)
+        throw new Error(`an innocent caller was answered with status ${asked.code} ${asked.details}`);
+    } while (!isOver);
     client.close();
-    return code;
+    await over;
   }
 }

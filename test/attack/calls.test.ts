@@ -1,9 +1,9 @@
 /* Bounds the memory of a single call: at most 64 MB more than before, whatever the call contains. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { MemoryServer } from './attacked-server.js';
+import { AttackedServer } from './attacked-server.js';
 import type { Attack } from './attacker/attack.js';
 import { Attacker } from './attacker/attacker.js';
-import { REQUEST_CASES } from './requests.js';
+import { REQUEST_ATTACKS } from './requests.js';
 
 const MAX_BYTES = 64e6;
 const ATTACK_MS = 20_000;
@@ -12,14 +12,10 @@ const MB = 1e6;
 const table: string[] = [];
 
 let attacker: Attacker;
-let server: MemoryServer;
-async function start(): Promise<void> {
-  server = await MemoryServer.start();
-  expect(await server.askInnocently()).toBe(0);
-}
+let server: AttackedServer;
 beforeAll(async () => {
   attacker = new Attacker();
-  await start();
+  server = await AttackedServer.start();
 });
 afterAll(() => {
   process.stdout.write(`\nMemory increase in MB during one call, and the answers\n${table.join('\n')}\n`);
@@ -32,13 +28,10 @@ function once(attack: Attack): Attack {
   return { ...limited, connections: 1 };
 }
 
-test.each(REQUEST_CASES)('$name', async ({ name, attacks }) => {
-  if (!server.isAlive()) await start();
-  const { weir } = server;
-  const attack = once(attacks?.()[0] as Attack);
-  const port = attack.kind === 'http' ? weir.httpPort : weir.grpcPort;
+test.each(Object.entries(REQUEST_ATTACKS))('%s', async (name, attack) => {
+  if (!server.isAlive()) server = await AttackedServer.start();
   const before = await server.settle();
-  await attacker.attack({ attacks: [{ attack, port }], ms: ATTACK_MS });
+  await attacker.attack({ attacks: [server.aim(once(attack))], ms: ATTACK_MS });
   const { answers } = await attacker.finish();
   const peak = server.peak();
   if (peak === undefined) throw new Error('weir has ended');

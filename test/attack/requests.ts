@@ -1,18 +1,9 @@
 /* The most expensive requests within the bounds, and one request above each bound (docs/reference/bounds.md). */
 import { DEFAULT_BOUNDS } from '../../src/codec/messages.js';
 import { ruleDigest } from '../../src/policy/names/stat-name.js';
-import type { StallCase } from '../stall/stall-case.js';
 import { inventedToken } from '../support/limiter/hold-tokens.js';
 import { seededRandom } from '../support/limiter/seeded-random.js';
 import type { Attack } from './attacker/attack.js';
-import {
-  anyValuePolicy,
-  holdPolicy,
-  keysPolicy,
-  pathPolicy,
-  severalLimitsPolicy,
-  valuesPolicy,
-} from './policy-texts.js';
 import {
   descriptor,
   EMPTY,
@@ -36,8 +27,87 @@ const PATTERNS = 1000;
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
-/** Policies for the requests below. */
+/** Domain of the innocent caller. */
+export const INNOCENT = 'innocent';
+
+/** Returns a policy that derives `group` from a path with `count` rules, and limits each group. */
+function pathPolicy(domain: string, count: number, pattern: (n: number) => string): string {
+  const rules = numbers(count).map((n) => `      - { path: ${JSON.stringify(pattern(n))}, value: g${n} }`);
+  return `domain: ${domain}
+derive:
+  - entry: group
+    from: [path]
+    rules:
+${rules.join('\n')}
+descriptors:
+  - key: group
+    rate_limit: { unit: minute, requests_per_unit: 1000000 }
+`;
+}
+
+/** Returns a policy with a node for each of these values. */
+function valuesPolicy(
+  domain: string,
+  values: readonly string[],
+  matcher: 'value' | 'value_cidr' | 'value_regex' = 'value',
+): string {
+  const nodes = values.map(
+    (value, n) => `  - key: v
+    ${matcher}: ${JSON.stringify(value)}
+    rate_limit: { name: r${n}, unit: minute, requests_per_unit: 1000000 }`,
+  );
+  return `domain: ${domain}\ndescriptors:\n${nodes.join('\n')}\n`;
+}
+
+/** Returns a policy that derives the tenant from the digest of an API key. */
+function keysPolicy(domain: string, count: number): string {
+  const digests = numbers(count).map((n) => `        ${n.toString(16).padStart(64, '0')}: tenant${n}`);
+  return `domain: ${domain}
+derive:
+  - entry: tenant
+    from: [api_key]
+    sha256:
+${digests.join('\n')}
+descriptors:
+  - key: tenant
+    rate_limit: { unit: minute, requests_per_unit: 1000000 }
+`;
+}
+
+/** Returns a policy with a separate limit for each value of `v`. */
+function anyValuePolicy(domain: string): string {
+  return `domain: ${domain}
+descriptors: [{ key: v, rate_limit: { unit: minute, requests_per_unit: 1000000 } }]
+`;
+}
+
+/** Returns a policy with two limits for each value of `two`, and three for each value of `three`. */
+function severalLimitsPolicy(domain: string): string {
+  const node = (key: string, count: number): string => {
+    const limits = numbers(count).map(
+      (n) => `      - { name: ${key}${n}, unit: minute, requests_per_unit: ${1_000_000 + n} }`,
+    );
+    return `  - key: ${key}\n    rate_limits:\n${limits.join('\n')}`;
+  };
+  return `domain: ${domain}\ndescriptors:\n${node('two', 2)}\n${node('three', 3)}\n`;
+}
+
+/** Returns a policy that limits the concurrent requests for each value of `v`. */
+function holdPolicy(domain: string): string {
+  return `domain: ${domain}
+descriptors: [{ key: v, rate_limit: { concurrency: { max: 1000000 } } }]
+`;
+}
+
+/** Tokens in the only bucket that the requests of a burst share. It refills too slowly for a test. */
+export const BURST_TOKENS = 100;
+
+/** Policies of the attacked server. */
 export const POLICY_FILES: Readonly<Record<string, string>> = {
+  // The innocent caller never reaches its limit.
+  'innocent.yaml': `domain: ${INNOCENT}
+descriptors: [{ key: caller, rate_limit: { unit: day, requests_per_unit: 4000000000 } }]
+`,
   'any.yaml': anyValuePolicy('any'),
   'limits.yaml': severalLimitsPolicy('limits'),
   'paths.yaml': pathPolicy('paths', 1000, (n) => `/api/v1/*/things${n}`),
@@ -58,6 +128,12 @@ export const POLICY_FILES: Readonly<Record<string, string>> = {
   ),
   'keys.yaml': keysPolicy('keys', 1000),
   'held.yaml': holdPolicy('held'),
+  'burst.yaml': `domain: burst
+on_store_failure: deny
+descriptors:
+  - { key: shared, rate_limit: { token_bucket: { max_tokens: ${BURST_TOKENS}, fill_interval: 1h } } }
+  - { key: v, rate_limit: { unit: minute, requests_per_unit: 1000000 } }
+`,
 };
 
 const one = (domain: string, key: string, value: string): Buffer => request(domain, descriptor([key, value]));
@@ -92,12 +168,6 @@ function forgedToken(): string {
   );
 }
 
-/** The most expensive requests with holds. */
-const HELD_REQUESTS: Readonly<Record<string, Buffer>> = {
-  '48 new holds': request('held', ...descriptors(48)),
-  'eight tokens of 100 holds': request('held', ...numbers(8).map(() => descriptor(['hold', forgedToken()]))),
-};
-
 /** The most expensive requests of each kind that weir decides. */
 export const WORST_REQUESTS: Readonly<Record<string, Buffer>> = {
   '128 descriptors': request('any', ...descriptors(maxDescriptors)),
@@ -130,7 +200,8 @@ export const WORST_REQUESTS: Readonly<Record<string, Buffer>> = {
   ),
   '1,000 address ranges': sized('ranges', 'v', maxBytes, '1.1.'),
   'an API key of 64 KiB': sized('keys', 'api_key', maxBytes, 'k'),
-  ...HELD_REQUESTS,
+  '48 new holds': request('held', ...descriptors(48)),
+  'eight tokens of 100 holds': request('held', ...numbers(8).map(() => descriptor(['hold', forgedToken()]))),
 };
 
 /** A request above each bound. weir denies these requests without a decision, because their domains enforce limits. */
@@ -156,57 +227,31 @@ const INFLATED: Attack = {
 };
 
 function json(body: string): Attack {
-  return { kind: 'http', port: 'http', request: http('POST', '/json', body), pipelined: 1 };
+  return { kind: 'http', request: http('POST', '/json', body), pipelined: 1 };
 }
 
 const JSON_DESCRIPTORS = numbers(125)
   .map((n) => `{"entries":[${Array(8).fill(`{"key":"v","value":"${n}"}`).join(',')}]}`)
   .join(',');
-const WORST_JSON = json(`{"domain":"any","descriptors":[${JSON_DESCRIPTORS},{},{},{}]}`);
 
-function flood(messages: readonly Buffer[], timeoutMs?: number): Attack {
-  return { kind: 'grpc', messages, streams: 4, ...(timeoutMs !== undefined && { timeoutMs }) };
+function flood(message: Buffer): Attack {
+  return { kind: 'grpc', messages: [message], streams: 4 };
 }
 
-/** Each request alone, as fast as weir answers. */
-export const REQUEST_CASES: readonly StallCase[] = [
-  ...Object.entries(WORST_REQUESTS).map(([name, message]) => ({ name, attacks: () => [flood([message])] })),
-  ...Object.entries(ABOVE_BOUNDS).map(([name, message]) => ({
-    name: `above a bound: ${name}`,
-    attacks: () => [flood([message])],
-  })),
-  { name: 'above a bound: 4 MiB in 4 KB of gzip', attacks: () => [INFLATED] },
-  { name: '/json, 128 descriptors with 1,000 entries', attacks: () => [WORST_JSON] },
-  {
-    name: '/json, 64 KB of one escaped value',
-    attacks: () => [
-      json(
-        `{"domain":"any","descriptors":[{"entries":[{"key":"v","value":"${fill('\\u0061', maxBytes - 128)}"}]}]}`,
-      ),
-    ],
-  },
-  {
-    name: 'above a bound: /json, 64 KB of empty entries',
-    attacks: () => [json(`{"domain":"any","descriptors":[{"entries":[${fill('{},', maxBytes - 128)}{}]}]}`)],
-  },
-];
-
-/** Requests at 60 % of a core, in memory and in Redis. */
-export const PACED_CASES: readonly StallCase[] = [
-  {
-    // 50 connections send the most expensive requests, and 50 those above the bounds.
-    name: 'all worst requests and all above the bounds',
-    isPaced: true,
-    attacks: () => [
-      { ...flood(Object.values(WORST_REQUESTS), 1000), connections: 46 },
-      { ...WORST_JSON, connections: 4 },
-      { ...flood(Object.values(ABOVE_BOUNDS), 1000), connections: 44 },
-      { ...INFLATED, connections: 6 },
-    ],
-  },
-  {
-    name: 'starts and forged ends of holds',
-    isPaced: true,
-    attacks: () => [{ ...flood(Object.values(HELD_REQUESTS), 1000), connections: 50 }],
-  },
-];
+/** Attacks with a single kind of request, by their names. */
+export const REQUEST_ATTACKS: Readonly<Record<string, Attack>> = {
+  ...Object.fromEntries(Object.entries(WORST_REQUESTS).map(([name, message]) => [name, flood(message)])),
+  ...Object.fromEntries(
+    Object.entries(ABOVE_BOUNDS).map(([name, message]) => [`above a bound: ${name}`, flood(message)]),
+  ),
+  'above a bound: 4 MiB in 4 KB of gzip': INFLATED,
+  '/json, 128 descriptors with 1,000 entries': json(
+    `{"domain":"any","descriptors":[${JSON_DESCRIPTORS},{},{},{}]}`,
+  ),
+  '/json, 64 KB of one escaped value': json(
+    `{"domain":"any","descriptors":[{"entries":[{"key":"v","value":"${fill('\\u0061', maxBytes - 128)}"}]}]}`,
+  ),
+  'above a bound: /json, 64 KB of empty entries': json(
+    `{"domain":"any","descriptors":[{"entries":[${fill('{},', maxBytes - 128)}{}]}]}`,
+  ),
+};

@@ -1,7 +1,7 @@
 import { Random } from '../fuzz/random.js';
-import { monotonicMs } from '../stall/loop-delay-log.js';
 import { waitFor } from '../support/process/wait-for.js';
 import type { Fault, FaultContext } from './faults/fault.js';
+import { monotonicMs } from './latency/loop-delay-log.js';
 import { emptyRow, type Row } from './report/row.js';
 import { sleep } from './sleep.js';
 import type { LatencySummary } from './testbed/deadline-check.js';

@@ -11,7 +11,7 @@ const RUN = join(repositoryRoot, 'build/test/bench/run.js');
 test('npm run bench -- --help prints its usage without downloading anything', async () => {
   const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
   // The steps before the program itself do not know its arguments.
-  for (const name of ['bench', 'bench:compare', 'stall']) {
+  for (const name of ['bench', 'bench:compare']) {
     expect(scripts[name]).toMatch(
       /^node \.ci\/prepare\.mjs && exec "\$\(node \.ci\/node\.mjs\)" build\/test\/\w+\/\w+\.js$/,
     );

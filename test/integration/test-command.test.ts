@@ -85,7 +85,7 @@ const RUNS: Readonly<Record<string, readonly [where: RegExp, atLeast: number, to
   '--selectProjects conformance h2spec': [/^conformance\/h2spec\//, 1, 'h2spec'],
   '--selectProjects property': [/^property\//, 20, 'redis-server'],
   '--selectProjects chaos': [/^chaos\//, 2, 'valkey-server'],
-  '--selectProjects stall': [/^stall\//, 1, 'envoy'],
+  '--selectProjects attack': [/^attack\//, 4, 'envoy'],
 };
 
 describe('npm test with arguments', () => {

@@ -11,7 +11,6 @@ export abstract class AttackSocket implements AttackConnection {
   protected readonly tally: Tally;
   private readonly port: number;
   private bytesBefore = 0;
-  opened = 0;
 
   constructor(port: number, tally: Tally) {
     this.port = port;
@@ -22,7 +21,6 @@ export abstract class AttackSocket implements AttackConnection {
   /** Starts the attack from the beginning on a new connection. */
   protected abstract begin(): void;
   protected abstract read(chunk: Buffer): void;
-  abstract startOne(): void;
   /** Continues to send when the socket can accept more data. */
   protected abstract pump(): void;
 
@@ -48,7 +46,6 @@ export abstract class AttackSocket implements AttackConnection {
   }
 
   private open(): Socket {
-    this.opened++;
     const socket = connect({ port: this.port, host: '127.0.0.1', noDelay: true });
     socket.on('error', () => {});
     socket.on('connect', () => this.begin());

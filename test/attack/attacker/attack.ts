@@ -24,8 +24,6 @@ export interface GrpcAttack {
 /** Pipelined HTTP/1.1 requests. The next batch is sent when all requests of a batch are answered. */
 export interface HttpAttack {
   readonly kind: 'http';
-  /** weir's port, or `other` for the port in the AttackOrder. */
-  readonly port: 'http' | 'debug' | 'other';
   readonly request: Uint8Array;
   /** Number of requests in a batch. */
   readonly pipelined: number;
@@ -53,8 +51,6 @@ export interface AttackOrder {
   readonly attacks: readonly AimedAttack[];
   /** Duration, unless all data is sent and answered earlier. */
   readonly ms: number;
-  /** Whether the attackers start calls only at the rate of {@link Pace}, one connection after the other. */
-  readonly isPaced?: boolean;
 }
 
 /** An attack with its target. */
@@ -62,11 +58,6 @@ export interface AimedAttack {
   readonly attack: Attack;
   /** Target port on 127.0.0.1. */
   readonly port: number;
-}
-
-/** Changes the rate of a running attack. */
-export interface Pace {
-  readonly callsPerSecond: number;
 }
 
 export function connectionsOf(attack: Attack): number {
@@ -77,26 +68,18 @@ export function connectionsOf(attack: Attack): number {
 export interface AttackResult {
   /** Number of bytes that the kernel accepted. */
   readonly bytes: number;
-  /** Number of opened connections, including those that replaced connections closed by the server. */
-  readonly opened: number;
-  /**
-   * Count of each answer: a grpc-status, with the overall code of a decision, an HTTP status, `reset`, `closed`, or
-   * `late` for each answer after the timeout.
-   */
+  /** Count of each answer: a grpc-status, with the overall code of a decision, an HTTP status, `reset`, or `closed`. */
   readonly answers: Readonly<Record<string, number>>;
 }
 
 /** One connection of an attacker. */
 export interface AttackConnection {
-  /** Starts one more call or batch of a paced attack. */
-  startOne(): void;
   /** Starts no new calls, requests or repetitions. */
   stop(): void;
   /** Closes the connection. */
   destroy(): void;
   /** Number of bytes that the kernel accepted so far, including earlier connections that the server closed. */
   readonly bytes: number;
-  readonly opened: number;
   /** Whether the whole attack is sent and answered. */
   readonly done: boolean;
   /** Whether all started data is sent and, if the attack waits for answers, answered. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { closeLater } from '../../support/process/close-later.js';
 import { repositoryRoot } from '../../support/process/tools.js';
-import type { AttackOrder, AttackResult, Pace } from './attack.js';
+import type { AttackOrder, AttackResult } from './attack.js';
 
 type Reply = 'stopped' | { readonly result: AttackResult };
 
@@ -23,11 +23,6 @@ export class Attacker {
    */
   async attack(order: AttackOrder): Promise<void> {
     await this.#send(order);
-  }
-
-  /** Changes the rate of a paced attack. */
-  setPace(pace: Pace): void {
-    this.#thread.postMessage(pace);
   }
 
   /** Closes the connections. Resolves with the result of the attack. */

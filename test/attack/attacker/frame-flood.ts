@@ -34,10 +34,6 @@ export class FrameFlood extends AttackSocket {
     return true;
   }
 
-  startOne(): void {
-    throw new Error('frames are not paced');
-  }
-
   protected begin(): void {
     this.firstId = 0;
     this.times = 0;

@@ -30,8 +30,6 @@ interface Call {
   /** Number of sent body bytes. */
   at: number;
   window: number;
-  /** Time at which the headers were sent. */
-  startMs: number;
   /** Beginning of the answer. */
   answer: Buffer | undefined;
 }
@@ -68,11 +66,6 @@ export class GrpcFlood extends AttackSocket {
     );
   }
 
-  startOne(): void {
-    this.callsLeft++;
-    this.pump();
-  }
-
   get done(): boolean {
     return this.callsLeft === 0 && this.calls.size === 0;
   }
@@ -107,8 +100,6 @@ export class GrpcFlood extends AttackSocket {
         const call = this.calls.get(streamId);
         if (call === undefined) return;
         this.tally.add(`${what}${decisionOf(call.answer)}`);
-        const { timeoutMs = Number.POSITIVE_INFINITY } = this.attack;
-        if (performance.now() - call.startMs > timeoutMs) this.tally.add('late');
         this.calls.delete(streamId);
         if (call.at < call.body.length) this.sending = this.sending.filter((one) => one !== call);
       },
@@ -162,8 +153,7 @@ export class GrpcFlood extends AttackSocket {
       this.callsLeft--;
       const body = this.bodies[this.nextBody++ % this.bodies.length] as Buffer;
       const call: Call = {
-        ...{ id: this.nextId, body, at: 0, window: this.streamWindow },
-        ...{ startMs: 0, answer: undefined },
+        ...{ id: this.nextId, body, at: 0, window: this.streamWindow, answer: undefined },
       };
       this.nextId += 2;
       this.calls.set(call.id, call);
@@ -178,10 +168,7 @@ export class GrpcFlood extends AttackSocket {
     while (call.at < end) {
       const room = Math.min(end - call.at, FRAME_BYTES, this.window, call.window);
       if (room <= 0 || this.socket.writableNeedDrain) return false;
-      if (call.at === 0) {
-        this.socket.write(frame(TYPE.HEADERS, END_HEADERS, call.id, this.head));
-        call.startMs = performance.now();
-      }
+      if (call.at === 0) this.socket.write(frame(TYPE.HEADERS, END_HEADERS, call.id, this.head));
       const last = call.at + room === body.length;
       const header = frame(TYPE.DATA, last ? END_STREAM : 0, call.id);
       header.writeUIntBE(room, 0, 3);

@@ -20,11 +20,6 @@ export class HttpFlood extends AttackSocket {
     this.batch = Buffer.concat(Array.from({ length: attack.pipelined }, () => request));
   }
 
-  startOne(): void {
-    this.batchesLeft++;
-    this.pump();
-  }
-
   get done(): boolean {
     return this.batchesLeft === 0 && this.outstanding === 0;
   }

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { residentBytes } from '../../bench/cpu.js';
 import { Random } from '../../fuzz/random.js';
-import { delayAt, monotonicMs, recordingSettings } from '../../stall/loop-delay-log.js';
 import { closeLater } from '../../support/process/close-later.js';
 import { preloading } from '../../support/process/preload.js';
 import { TempDir } from '../../support/process/temp-dir.js';
@@ -11,6 +10,7 @@ import type { Fault, FaultContext } from '../faults/fault.js';
 import { LOGIN_FAULTS } from '../faults/login-faults.js';
 import { PROCESS_FAULTS } from '../faults/process-faults.js';
 import { PROXY_FAULTS } from '../faults/proxy-faults.js';
+import { delayAt, monotonicMs, recordingSettings } from '../latency/loop-delay-log.js';
 import { sleep } from '../sleep.js';
 import { SingleTopology } from '../topology/single-topology.js';
 import { SOAK_POLICY, SoakLoad } from './soak-load.js';

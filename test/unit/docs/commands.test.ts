@@ -22,7 +22,6 @@ const TESTED: readonly (readonly [pattern: RegExp, test: string])[] = [
   [/^npm run bench\b/, 'test/integration/bench.test.ts'],
   [/^npm run release\b/, 'test/integration/release.test.ts'],
   [/^npm run fuzz\b/, 'test/conformance/fuzz.test.ts'],
-  [/^npm run stall\b/, 'test/stall/stall.test.ts'],
   [/^npm run chaos\b/, 'test/chaos/chaos.test.ts'],
   [/^npm run soak\b/, 'test/chaos/soak.test.ts'],
   [/^npm run holds\b/, 'test/chaos/holds.test.ts'],

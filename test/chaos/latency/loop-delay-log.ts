@@ -1,14 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { preloading } from '../support/process/preload.js';
-
-/** Longest time for which one task kept an event loop busy, in milliseconds. */
-export interface LoopDelay {
-  /** Elapsed time. */
-  readonly wallMs: number;
-  /** Elapsed time without the time in which the thread waited for a core. */
-  readonly ownMs: number;
-}
+import { preloading } from '../../support/process/preload.js';
 
 /** Returns the time on the monotonic clock that all processes of a machine share, in milliseconds. */
 export function monotonicMs(): number {
@@ -23,28 +15,8 @@ const CONTAINER_HEAP = '--max-semi-space-size=16';
 
 /** Returns variables that make weir and each of its workers record their delays in `folder` (loop-delay.ts). */
 export function recordingSettings(folder: string): NodeJS.ProcessEnv {
-  const NODE_OPTIONS = `${preloading('test/stall/loop-delay.js')} ${CONTAINER_HEAP}`;
+  const NODE_OPTIONS = `${preloading('test/chaos/latency/loop-delay.js')} ${CONTAINER_HEAP}`;
   return { NODE_OPTIONS, WEIR_LOOP_DELAY_DIR: folder };
-}
-
-/** Returns the processes that write to `folder`. */
-export function recordedPids(folder: string): number[] {
-  return readdirSync(folder).map(Number);
-}
-
-/** Returns the longest delay of any process that ended after `sinceMs` on the clock of {@link monotonicMs}. */
-export function longestDelay(folder: string, sinceMs: number): LoopDelay {
-  let wallMs = 0;
-  let ownMs = 0;
-  for (const name of readdirSync(folder)) {
-    for (const line of readFileSync(join(folder, name), 'latin1').split('\n')) {
-      const [end = 0, late = 0, own = 0] = line.split(' ').map(Number);
-      if (end < sinceMs) continue;
-      wallMs = Math.max(wallMs, late);
-      ownMs = Math.max(ownMs, own);
-    }
-  }
-  return { wallMs, ownMs };
 }
 
 /** Approximate interval between two checks of loop-delay.ts, including the check itself. */

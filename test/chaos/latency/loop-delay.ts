@@ -7,7 +7,7 @@
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
-import { threadTimes } from '../support/process/thread-times.js';
+import { threadTimes } from '../../support/process/thread-times.js';
 
 const TIMER_MS = 1;
 /** Minimum delay that is recorded. Timers are not exact enough for shorter delays. */
