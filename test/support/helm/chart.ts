@@ -8,8 +8,9 @@ import { repositoryRoot, toolPath } from '../process/tools.js';
 /** Path of the chart. */
 export const CHART = join(repositoryRoot, 'deploy/helm/weir');
 const FOLDER = join(repositoryRoot, 'test/integration/deploy/helm');
-const GOLDEN = join(FOLDER, 'golden');
 const DEFAULTS = 'defaults';
+/** Names of the value sets with a golden file. Together they render every object, with and without every option. */
+export const GOLDEN = [DEFAULTS, 'everything', 'sentinel', 'xds'];
 
 /** Names of the value sets in test/integration/deploy/helm/values. */
 export const valueSets = (): readonly string[] =>
@@ -17,7 +18,7 @@ export const valueSets = (): readonly string[] =>
 
 export const valuesFile = (name: string): string => join(FOLDER, 'values', `${name}.yaml`);
 export const goldenFile = (name: string): string =>
-  join(GOLDEN, name === DEFAULTS ? 'defaults.yaml' : `${name}.diff`);
+  join(FOLDER, 'golden', name === DEFAULTS ? 'defaults.yaml' : `${name}.diff`);
 
 /** One Kubernetes object, untyped: a test that reads a missing field fails. */
 export type Manifest = ReturnType<typeof JSON.parse>;
