@@ -1,7 +1,6 @@
 import type { Answer } from '../calls/answer.js';
 import type { Bucket } from '../calls/buckets.js';
 import type { Reply } from '../calls/paced-client.js';
-import { InFlight } from './in-flight.js';
 
 /** Lifetime of the holds. */
 const LIFETIME_MS = 1000;
@@ -60,6 +59,34 @@ interface Settlement {
   readonly difference: number;
   /** Whether it certainly had its effect, if weir reached Redis. */
   isCertain: boolean;
+}
+
+/** The holds of a bucket until they end or expire. All times have the same unit. */
+class InFlight {
+  private readonly expiries = new Map<string, number>();
+  /** Maximum number of holds so far. */
+  most = 0;
+
+  place(id: string, expiresAt: number, now: number): void {
+    this.expire(now);
+    this.expiries.set(id, expiresAt);
+    this.most = Math.max(this.most, this.expiries.size);
+  }
+
+  end(id: string, now: number): void {
+    this.expire(now);
+    this.expiries.delete(id);
+  }
+
+  /** Returns the number of holds that have not expired. */
+  countAt(now: number): number {
+    this.expire(now);
+    return this.expiries.size;
+  }
+
+  private expire(now: number): void {
+    for (const [id, expiresAt] of this.expiries) if (expiresAt <= now) this.expiries.delete(id);
+  }
 }
 
 /**

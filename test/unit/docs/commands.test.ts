@@ -24,7 +24,6 @@ const TESTED: readonly (readonly [pattern: RegExp, test: string])[] = [
   [/^npm run fuzz\b/, 'test/conformance/fuzz.test.ts'],
   [/^npm run chaos\b/, 'test/chaos/chaos.test.ts'],
   [/^npm run soak\b/, 'test/chaos/soak.test.ts'],
-  [/^npm run holds\b/, 'test/chaos/holds.test.ts'],
   [/^grpcurl -plaintext -d .* 127\.0\.0\.1:8081 /, 'test/e2e/grpcurl.test.ts'],
   [/^weir replay /, 'test/e2e/replay.test.ts'],
   [/^weir (?:migrate|check-config|ratelimit-config-check) /, 'test/integration/deploy/migrate-page.test.ts'],
