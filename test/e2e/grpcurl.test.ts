@@ -70,18 +70,4 @@ const grpcurl = optionalToolPath('grpcurl');
     await fixed.stop();
     expect(stdout).toBe(answer[1]);
   });
-
-  test('accepts method and path, or an API key, instead', async () => {
-    const path = [
-      { key: 'method', value: 'GET' },
-      { key: 'path', value: '/open/v4/user-chats?since=1' },
-    ];
-    const headers = [
-      { key: 'x-ratelimit-limit', value: '100' },
-      { key: 'x-ratelimit-remaining', value: '99' },
-      { key: 'x-ratelimit-reset', value: expect.any(String) },
-    ];
-    expect((await ask({ key: 'tenant', value: 'by-path' }, ...path)).responseHeadersToAdd).toEqual(headers);
-    expect((await ask({ key: 'api_key', value: 'some-key' }, ...path)).responseHeadersToAdd).toEqual(headers);
-  });
 });

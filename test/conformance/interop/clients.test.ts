@@ -1,6 +1,7 @@
 /*
- * Runs clients of three gRPC libraries against a real weir, on both stacks, in clear text and with mTLS. They test
- * decisions, errors, 200 concurrent calls, reflection, health checks, and a watch that weir ends when it shuts down.
+ * Runs clients of gRPC libraries against a real weir, on both stacks, in clear text and with mTLS. They test decisions,
+ * errors, 200 concurrent calls, reflection, health checks, and a watch that weir ends when it shuts down. Most other
+ * tests use a third library, @grpc/grpc-js.
  */
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -12,11 +13,9 @@ import { startWeir } from '../../support/weir/weir.js';
 import { GOOD_REPORT, INTEROP_POLICY, type InteropReport } from './interop-report.js';
 
 const SOURCES = join(repositoryRoot, 'test/conformance/interop');
-const COMPILED = join(repositoryRoot, 'build/test/conformance/interop');
 
 /** Name, program (undefined if it is not installed), and arguments before the address. */
 const CLIENTS: readonly (readonly [string, string | undefined, readonly string[]])[] = [
-  ['@grpc/grpc-js', process.execPath, [join(COMPILED, 'grpc-js-client.js')]],
   ['grpc-go', optionalToolPath('grpc-go-client'), []],
   [
     'grpcio (Python)',

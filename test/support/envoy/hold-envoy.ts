@@ -39,7 +39,7 @@ const PATHS: Readonly<Record<string, object>> = {
 
 export interface HoldEnvoyOptions {
   readonly domain: string;
-  readonly weirPort: number | readonly number[];
+  readonly weirPort: number;
   readonly upstreamPort: number;
   /** Each of these headers is the key of a limit. A request with several of them is one request for several limits. */
   readonly keys: readonly string[];
