@@ -89,7 +89,7 @@ export class AttackedServer {
     return this.weir.process.isRunning();
   }
 
-  /** Sends innocent calls on one connection, one after the other, until `attack` settles. Throws unless each is allowed. */
+  /** Sends innocent calls, one after the other, until `attack` settles. Throws unless each is allowed. */
   async askInnocently(attack: Promise<unknown> = Promise.resolve()): Promise<void> {
     const client = new RlsClient(this.weir.grpcPort);
     let isOver = false;

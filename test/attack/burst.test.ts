@@ -1,4 +1,4 @@
-/* Sends many large requests at once, which cannot all be decided before their deadline. Each gets an answer, however late. */
+/* Sends many large requests at once, which cannot all be decided before their deadline. Each must get an answer. */
 import { beforeAll, expect, test } from '@jest/globals';
 import { startRedis } from '../support/redis/redis-server.js';
 import { AttackedServer } from './attacked-server.js';

@@ -35,15 +35,6 @@ export function cpuMicros(pid: number): number {
   return ticksToMicros(Number(fields[11]) + Number(fields[12]));
 }
 
-/**
- * Returns the CPU time (user and system) of a process in microseconds, including threads that have ended. Its
- * resolution is 10 ms. Works only on Linux.
- */
-export function cpuMicrosOfAll(pid: number): number {
-  const fields = statFields(pid);
-  return ticksToMicros(Number(fields[11]) + Number(fields[12]));
-}
-
 /** Returns the CPU time of this process's children that have ended, in microseconds. The resolution is 10 ms. */
 export function endedChildrenMicros(): number {
   const fields = statFields('self');

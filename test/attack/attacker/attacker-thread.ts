@@ -1,6 +1,6 @@
 /*
- * The attacker's thread. After an AttackOrder, it attacks and replies when no data or answer is pending. After `finish`,
- * it closes the connections and replies with the result.
+ * The attacker's thread. After an AttackOrder, it attacks and replies when no data or answer is pending. After
+ * `finish`, it closes the connections and replies with the result.
  */
 import { parentPort } from 'node:worker_threads';
 import {
