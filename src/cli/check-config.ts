@@ -2,7 +2,7 @@ import { type LoadedPolicies, loadPolicies } from '../config/files/load-policies
 import { shellText } from '../config/show/shell-text.js';
 import { countProblems, formatProblem } from '../config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../policy/compiled-policy.js';
-import { quantity } from '../runtime/texts.js';
+import { plural } from '../runtime/texts.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io, usageError } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
@@ -20,11 +20,11 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
   if (errors.length > 0) {
     for (const line of domainStateLines(loaded)) io.err(`${line}\n`);
     const count = countProblems(errors);
-    io.err(`${quantity(count, 'error')}\n`);
+    io.err(`${plural(count, 'error')}\n`);
     return EXIT.FAILED;
   }
   const domains = validDomains(loaded).join(', ') || 'no domains';
-  io.out(`ok: ${quantity(files.length, 'file')}, ${domains}\n`);
+  io.out(`ok: ${plural(files.length, 'file')}, ${domains}\n`);
   return EXIT.OK;
 }
 
@@ -37,8 +37,8 @@ function validDomains({ policySet }: LoadedPolicies): readonly string[] {
 
 /** Returns `5 rules`, or `5 rules, 3 rows of plans`. */
 function ruleCounts({ rules, plans }: CompiledPolicy): string {
-  const rows = plans === undefined ? '' : `, ${quantity(plans.rowCount, 'row')} of plans`;
-  return `${quantity(rules.length, 'rule')}${rows}`;
+  const rows = plans === undefined ? '' : `, ${plural(plans.rowCount, 'row')} of plans`;
+  return `${plural(rules.length, 'rule')}${rows}`;
 }
 
 /** Lists the domains that `weir serve` would load, and those that would fail to load. */

@@ -75,11 +75,11 @@ export async function findPlaces(
  * unlimited rule.
  */
 export function bucketPlaceOf(
-  { rule, key, tagLength }: ExplainedRule,
+  { rule, key, hashTagLength }: ExplainedRule,
   prefix = DEFAULT_KEY_PREFIX,
 ): BucketPlace | undefined {
   // An unlimited rule has no bucket.
   if (rule.rate === undefined) return undefined;
-  const named = redisKey({ key, tagLength }, prefix);
+  const named = redisKey({ key, hashTagLength }, prefix);
   return { key: named, slot: slotOfKey(named) };
 }

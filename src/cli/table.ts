@@ -1,5 +1,5 @@
 import { shellText } from '../config/show/shell-text.js';
-import { firstNames } from '../runtime/texts.js';
+import { listSome } from '../runtime/texts.js';
 import { CommandError, EXIT } from './io.js';
 
 /** Characters of width 0 in terminals: combining marks and format characters. */
@@ -79,7 +79,7 @@ const MAX_NAMED = 10;
 
 /** Returns the error of a command without `--domain` if the server or the policy has several domains. */
 export function severalDomains(owner: 'server' | 'policy', names: readonly string[]): CommandError {
-  const named = firstNames(names, MAX_NAMED, shellText);
+  const named = listSome(names, MAX_NAMED, shellText);
   return new CommandError(
     EXIT.USAGE,
     `the ${owner} has several domains; specify one with --domain: ${named}`,

@@ -50,7 +50,7 @@ export class ResponseEncoder {
     );
     // Fields are written in reverse order.
     if (metadata !== undefined) {
-      const metadataEnd = writer.mark;
+      const metadataEnd = writer.position;
       writeStruct(writer, metadata);
       writer.lengthSince(metadataEnd, RESPONSE_DYNAMIC_METADATA);
     }
@@ -84,10 +84,10 @@ function maxHeaderBytes(headers: readonly HeaderValue[]): number {
 }
 
 function writeStatus(writer: WireWriter, status: DescriptorStatus): void {
-  const statusEnd = writer.mark;
+  const statusEnd = writer.position;
   const seconds = status.durationUntilResetSeconds;
   if (seconds !== undefined) {
-    const durationEnd = writer.mark;
+    const durationEnd = writer.position;
     writer.numberField(DURATION_SECONDS, seconds);
     writer.lengthSince(durationEnd, STATUS_DURATION_UNTIL_RESET);
   }
@@ -98,7 +98,7 @@ function writeStatus(writer: WireWriter, status: DescriptorStatus): void {
 }
 
 function writeLimit(writer: WireWriter, limit: CurrentLimit): void {
-  const limitEnd = writer.mark;
+  const limitEnd = writer.position;
   writer.cachedTextField(LIMIT_NAME, limit.name);
   writer.numberField(LIMIT_UNIT_FIELD, limit.unit);
   writer.numberField(LIMIT_REQUESTS_PER_UNIT, limit.requestsPerUnit);
@@ -108,7 +108,7 @@ function writeLimit(writer: WireWriter, limit: CurrentLimit): void {
 function writeHeaders(writer: WireWriter, tag: number, headers: readonly HeaderValue[]): void {
   for (let index = headers.length - 1; index >= 0; index--) {
     const header = headers[index] as HeaderValue;
-    const headerEnd = writer.mark;
+    const headerEnd = writer.position;
     writer.textField(HEADER_VALUE, header.value);
     writer.cachedTextField(HEADER_KEY, header.key);
     writer.lengthSince(headerEnd, tag);
@@ -158,7 +158,7 @@ function writeStruct(writer: WireWriter, object: Readonly<Record<string, unknown
     const key = keys[index] as string;
     const value = object[key];
     if (!hasValue(value)) continue;
-    const memberEnd = writer.mark;
+    const memberEnd = writer.position;
     writeValue(writer, value);
     writer.lengthSince(memberEnd, MAP_VALUE);
     writer.presentTextField(MAP_KEY, key);
@@ -172,7 +172,7 @@ function hasValue(member: unknown): boolean {
 }
 
 function writeValue(writer: WireWriter, member: unknown): void {
-  const end = writer.mark;
+  const end = writer.position;
   switch (typeof member) {
     case 'number':
       writer.double(member);
@@ -202,7 +202,7 @@ function writeValue(writer: WireWriter, member: unknown): void {
 
 function writeItems(writer: WireWriter, items: readonly unknown[]): void {
   for (let index = items.length - 1; index >= 0; index--) {
-    const end = writer.mark;
+    const end = writer.position;
     writeValue(writer, items[index]);
     writer.lengthSince(end, LIST_VALUES);
   }

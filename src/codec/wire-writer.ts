@@ -53,7 +53,7 @@ export class WireWriter {
   }
 
   /** The current start of the message. Pass it to {@link lengthSince} to measure what is written from here on. */
-  get mark(): number {
+  get position(): number {
     return this.#at;
   }
 

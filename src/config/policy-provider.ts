@@ -1,7 +1,7 @@
 import type { PolicySet } from '../policy/compiled-policy.js';
 import type { DomainStatus } from '../policy/policy.js';
 import type { PlanBytes } from './read/read-domain.js';
-import type { LoadMemory } from './read/resolve-domains.js';
+import type { SourceHistory } from './read/resolve-domains.js';
 import type { PlanSources } from './sources/plan-sources.js';
 import type { PolicyItem } from './threads/policy-transfer.js';
 import type { DiscoveryResponse } from './xds/discovery.js';
@@ -40,7 +40,7 @@ export interface XdsUpdate {
 export interface KeptPolicies {
   readonly version: string;
   readonly batches: readonly (readonly PolicyItem[])[];
-  readonly memory: LoadMemory;
+  readonly memory: SourceHistory;
 }
 
 /** What another process of this server needs, besides the policy files, to load the same policies. Plain data. */

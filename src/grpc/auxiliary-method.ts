@@ -4,10 +4,10 @@ import { GrpcError, STATUS } from './grpc-error.js';
 export type Fields = readonly string[];
 
 /**
- * A call of an {@link AuxiliaryMethod}, with messages as bytes in both directions. The methods do nothing once the call
+ * A call of an {@link GenericMethod}, with messages as bytes in both directions. The methods do nothing once the call
  * has ended.
  */
-export interface AuxiliaryCall {
+export interface GenericCall {
   /** Header fields of the request. */
   readonly fields: Fields;
   /** Timeout of the caller, counted from the start of the call, in microseconds. Infinity: no timeout. */
@@ -15,7 +15,7 @@ export interface AuxiliaryCall {
   /** Sends header fields of the response. Without this call, they are sent with the first message. */
   sendHeaders(fields: Fields): void;
   /**
-   * Sends a message. Returns false if the message waits for the caller; {@link AuxiliaryHandler.onDrained} is called
+   * Sends a message. Returns false if the message waits for the caller; {@link GenericHandler.onDrained} is called
    * once the caller has read it. Too many waiting messages end the call with RESOURCE_EXHAUSTED.
    */
   send(message: Uint8Array): boolean;
@@ -27,7 +27,7 @@ export interface AuxiliaryCall {
  * Handles one call. If it throws a {@link GrpcError}, the call ends with that error. Any other error ends the call with
  * INTERNAL and a fixed message.
  */
-export interface AuxiliaryHandler {
+export interface GenericHandler {
   /**
    * Handles the next request message, which the handler may keep. The following message is delivered only after the
    * caller has read all responses.
@@ -42,14 +42,14 @@ export interface AuxiliaryHandler {
 }
 
 /** A rarely called method, for example of health or reflection. Its handler works on bytes, on both stacks. */
-export interface AuxiliaryMethod {
+export interface GenericMethod {
   /** `/package.Service/Method`. */
   readonly path: string;
   /** If false, a call starts only when its request is complete and contains one message. */
   readonly requestStream: boolean;
   /** If true, a drain ends open calls with UNAVAILABLE. */
   readonly responseStream: boolean;
-  begin(call: AuxiliaryCall): AuxiliaryHandler;
+  begin(call: GenericCall): GenericHandler;
 }
 
 /** Creates a method with one message in each direction and an immediate response. */
@@ -57,7 +57,7 @@ export function unaryMethod<Request>(
   path: string,
   decode: (bytes: Buffer) => Request,
   answer: (request: Request) => Uint8Array,
-): AuxiliaryMethod {
+): GenericMethod {
   return {
     path,
     requestStream: false,
@@ -71,7 +71,7 @@ export function unaryMethod<Request>(
   };
 }
 
-/** Maximum length of a request message of an auxiliary method, in bytes. */
+/** Maximum length of a request message of a generic method, in bytes. */
 export const MAX_AUXILIARY_BYTES = 65_536;
 
 /** Decodes a request message with `decode`. Throws a {@link GrpcError} if it is too long or invalid. */
@@ -89,15 +89,15 @@ export function decodeRequest<Request>(decode: (bytes: Buffer) => Request, bytes
 
 /** Open calls of methods with response streams, which a drain ends. */
 export class OpenStreams {
-  readonly #calls = new Set<AuxiliaryCall>();
+  readonly #calls = new Set<GenericCall>();
   #ended = false;
 
-  add(call: AuxiliaryCall): void {
+  add(call: GenericCall): void {
     if (this.#ended) endForShutdown(call);
     else this.#calls.add(call);
   }
 
-  delete(call: AuxiliaryCall): void {
+  delete(call: GenericCall): void {
     this.#calls.delete(call);
   }
 
@@ -108,6 +108,6 @@ export class OpenStreams {
   }
 }
 
-function endForShutdown(call: AuxiliaryCall): void {
+function endForShutdown(call: GenericCall): void {
   call.end(new GrpcError(STATUS.UNAVAILABLE, 'the server is shutting down'));
 }

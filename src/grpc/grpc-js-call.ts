@@ -4,13 +4,7 @@ import {
   type ServerDuplexStream,
   type ServerWritableStream,
 } from '@grpc/grpc-js';
-import type {
-  AuxiliaryCall,
-  AuxiliaryHandler,
-  AuxiliaryMethod,
-  Fields,
-  OpenStreams,
-} from './auxiliary-method.js';
+import type { Fields, GenericCall, GenericHandler, GenericMethod, OpenStreams } from './auxiliary-method.js';
 import { GrpcError, STATUS, toGrpcError } from './grpc-error.js';
 
 /** Maximum number of responses that wait for a caller that does not read. One more ends the call. */
@@ -35,16 +29,16 @@ export function statusOf({ code, message }: GrpcError): { readonly code: number;
   return { code, details: message.toWellFormed() };
 }
 
-/** A call of an auxiliary method on the plain stack. */
-export class GrpcJsCall implements AuxiliaryCall {
+/** A call of a generic method on the plain stack. */
+export class GrpcJsCall implements GenericCall {
   readonly #stream: ByteStream;
-  readonly #method: AuxiliaryMethod;
+  readonly #method: GenericMethod;
   readonly #openStreams: OpenStreams;
   readonly #onError: (error: unknown) => void;
 
   constructor(
     stream: ByteStream,
-    method: AuxiliaryMethod,
+    method: GenericMethod,
     openStreams: OpenStreams,
     onError: (error: unknown) => void,
   ) {
@@ -97,7 +91,7 @@ export class GrpcJsCall implements AuxiliaryCall {
     return this.#stream.writableEnded || this.#stream.cancelled;
   }
 
-  #follow(handler: AuxiliaryHandler): void {
+  #follow(handler: GenericHandler): void {
     const stream = this.#stream;
     const on = (name: string, event: (message: Buffer) => void): void => {
       stream.on(name, (message: Buffer) => this.#notify(() => event(message)));

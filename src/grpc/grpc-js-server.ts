@@ -10,14 +10,14 @@ import {
   setLogVerbosity,
 } from '@grpc/grpc-js';
 import { HANDSHAKE_TIMEOUT_MS, SocketServer } from '../h2/serving/socket-server.js';
-import { type AuxiliaryMethod, OpenStreams } from './auxiliary-method.js';
+import { type GenericMethod, OpenStreams } from './auxiliary-method.js';
 import { type ByteStream, byteMethod, GrpcJsCall, statusOf } from './grpc-js-call.js';
 import {
-  type CallInfo,
   formatHostPort,
   type GrpcServer,
   type GrpcServerOptions,
   type ListenAddress,
+  type ServerCall,
   type TlsMaterial,
   toGrpcError,
   type UnaryHandler,
@@ -82,7 +82,7 @@ export class GrpcJsServer implements GrpcServer {
     this.#grpc.addService({ [path]: byteMethod(path, streams) }, { [path]: answer });
   }
 
-  addMethod(method: AuxiliaryMethod): void {
+  addGenericMethod(method: GenericMethod): void {
     const begin = (stream: ByteStream): void => {
       new GrpcJsCall(stream, method, this.#openStreams, this.#options.onError).start();
     };
@@ -105,7 +105,7 @@ export class GrpcJsServer implements GrpcServer {
     this.#sockets.stopListening();
     this.#openStreams.end();
     this.#injector.drain(graceMs);
-    const grace = setTimeout(() => this.#sockets.cut(), graceMs);
+    const grace = setTimeout(() => this.#sockets.closeNow(), graceMs);
     await this.#sockets.empty();
     clearTimeout(grace);
   }
@@ -116,7 +116,7 @@ export class GrpcJsServer implements GrpcServer {
 
   async close(): Promise<void> {
     this.#sockets.stopListening();
-    this.#sockets.cut();
+    this.#sockets.closeNow();
     await this.#sockets.empty();
   }
 
@@ -127,7 +127,7 @@ export class GrpcJsServer implements GrpcServer {
     this.#injector.injectConnection(socket);
   }
 
-  #infoOf(call: UnaryCall): CallInfo {
+  #infoOf(call: UnaryCall): ServerCall {
     const { metadata } = call;
     const peer = call.getPeer();
     const colon = peer.lastIndexOf(':');

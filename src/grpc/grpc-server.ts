@@ -1,13 +1,13 @@
 import { formatHostPort, type ListenAddress } from '../h2/serving/listen.js';
 import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
 import type { ResetListener } from '../runtime/signal.js';
-import type { AuxiliaryMethod } from './auxiliary-method.js';
+import type { GenericMethod } from './auxiliary-method.js';
 
 export { GrpcError, STATUS, type StatusCode, toGrpcError } from './grpc-error.js';
 export { formatHostPort, type ListenAddress, type TlsMaterial, type TlsOptions };
 
 /** Information about a call for its handler. */
-export interface CallInfo {
+export interface ServerCall {
   /**
    * Deadline of the caller on the monotonic clock of {@link GrpcServerOptions.monotonicMicros}, in microseconds.
    * Infinity without `grpc-timeout`.
@@ -45,7 +45,7 @@ export interface CallInfo {
  * the response without a promise if possible. Fails by throwing or rejecting with {@link GrpcError}; any other error
  * becomes INTERNAL with a fixed message.
  */
-export type UnaryHandler = (message: Uint8Array, call: CallInfo) => Uint8Array | Promise<Uint8Array>;
+export type UnaryHandler = (message: Uint8Array, call: ServerCall) => Uint8Array | Promise<Uint8Array>;
 
 /** Limits and timeouts of a transport. Each is a documented setting. */
 export interface GrpcServerOptions {
@@ -59,7 +59,8 @@ export interface GrpcServerOptions {
   readonly maxReceiveMessageBytes: number;
   /**
    * Number of bytes of a message that handlers get, also after inflation. The fast stack does not keep the rest. Its
-   * methods of {@link GrpcServer.addMethod} fail with RESOURCE_EXHAUSTED for a message of this length, or a longer one.
+   * methods of {@link GrpcServer.addGenericMethod} fail with RESOURCE_EXHAUSTED for a message of this length, or a
+   * longer one.
    */
   readonly keptMessageBytes: number;
   /**
@@ -85,7 +86,7 @@ export interface GrpcServerOptions {
   readonly maxConnectionAgeMs: number;
   /** Time in milliseconds for which calls may continue after that GOAWAY. */
   readonly maxConnectionAgeGraceMs: number;
-  /** Returns microseconds on the monotonic clock of {@link CallInfo.deadlineMicros}. */
+  /** Returns microseconds on the monotonic clock of {@link ServerCall.deadlineMicros}. */
   monotonicMicros(): number;
   /** Reports errors that callers only see as INTERNAL. */
   onError(error: unknown): void;
@@ -115,7 +116,7 @@ export interface GrpcServer {
   /** Registers a method on the hot path. `path` is `/package.Service/Method`. */
   addUnary(path: string, handler: UnaryHandler): void;
   /** Registers a rarely called method, for example of health or reflection. */
-  addMethod(method: AuxiliaryMethod): void;
+  addGenericMethod(method: GenericMethod): void;
   /**
    * Starts listening. Resolves with the bound port, or 0 for a socket path; rejects with Node's system error (`code`
    * EADDRINUSE, EACCES, …). A stale socket file is replaced.

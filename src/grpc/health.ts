@@ -6,7 +6,7 @@ import {
   type HealthRequest,
   type HealthResponse,
 } from '../codec/services/health-messages.js';
-import { type AuxiliaryCall, decodeRequest, unaryMethod } from './auxiliary-method.js';
+import { decodeRequest, type GenericCall, unaryMethod } from './auxiliary-method.js';
 import { GrpcError, type GrpcServer, STATUS } from './grpc-server.js';
 
 /** HTTP/2 path of the method that health probes call. */
@@ -27,7 +27,7 @@ const WATCHERS_PER_TURN = 50;
  */
 export class Health {
   readonly #names: readonly string[];
-  readonly #watchers = new Set<AuxiliaryCall>();
+  readonly #watchers = new Set<GenericCall>();
   #serving = false;
 
   /** `names` are the service names in addition to '', the whole server. The initial state is NOT_SERVING. */
@@ -48,7 +48,7 @@ export class Health {
   }
 
   /** Notifies some watchers in each turn of the event loop, with the current state. */
-  #notify(calls: readonly AuxiliaryCall[]): void {
+  #notify(calls: readonly GenericCall[]): void {
     const response = encodeHealthResponse(this.#response());
     for (const call of calls.slice(0, WATCHERS_PER_TURN)) {
       if (this.#watchers.has(call)) call.send(response);
@@ -58,11 +58,11 @@ export class Health {
   }
 
   /** Registers Check, Watch and List. `timed` wraps the methods with a single response. */
-  addTo(server: Pick<GrpcServer, 'addMethod'>, timed: Timed = (_method, answer) => answer): void {
-    server.addMethod(
+  addTo(server: Pick<GrpcServer, 'addGenericMethod'>, timed: Timed = (_method, answer) => answer): void {
+    server.addGenericMethod(
       unaryMethod(HEALTH_CHECK_PATH, decodeHealthRequest, timed('Check', this.#check.bind(this))),
     );
-    server.addMethod({
+    server.addGenericMethod({
       path: '/grpc.health.v1.Health/Watch',
       requestStream: false,
       responseStream: true,
@@ -71,7 +71,7 @@ export class Health {
         onClosed: () => this.#watchers.delete(call),
       }),
     });
-    server.addMethod(
+    server.addGenericMethod(
       unaryMethod(
         '/grpc.health.v1.Health/List',
         decodeHealthListRequest,
@@ -85,7 +85,7 @@ export class Health {
     throw new GrpcError(STATUS.NOT_FOUND, 'this server has no service with this name');
   }
 
-  #watch({ service }: HealthRequest, call: AuxiliaryCall): void {
+  #watch({ service }: HealthRequest, call: GenericCall): void {
     // The protocol requires an answer for unknown names, with the stream kept open. Unknown names never become known
     // here.
     if (!this.#names.includes(service)) {

@@ -14,10 +14,13 @@ const VERSIONS = ['v1', 'v1alpha'];
  * Registers server reflection, v1 and v1alpha (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md), for
  * everything that `files` define. The files contain no extensions.
  */
-export function addReflection(server: Pick<GrpcServer, 'addMethod'>, files: readonly ProtoFile[]): void {
+export function addReflection(
+  server: Pick<GrpcServer, 'addGenericMethod'>,
+  files: readonly ProtoFile[],
+): void {
   const index = new SymbolIndex(files);
   for (const version of VERSIONS) {
-    server.addMethod({
+    server.addGenericMethod({
       path: `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
       requestStream: true,
       responseStream: true,

@@ -1,7 +1,7 @@
-import { expectState } from '../runtime/invariant.js';
+import { checkInvariant } from '../runtime/invariant.js';
 import { ControlBudget } from './control-budget.js';
 import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from './failure.js';
-import { type FrameConsumer, FrameReader, WorkSlice } from './frame-reader.js';
+import { type FrameConsumer, FrameReader, ReadQuantum } from './frame-reader.js';
 import {
   FLAG,
   FRAME_TYPE,
@@ -106,7 +106,7 @@ export class H2Connection implements StreamsHost, FrameConsumer {
   readonly #requests: RequestFrames;
   readonly #peerSettings = new PeerSettings();
   readonly #control: ControlBudget;
-  readonly workSlice: WorkSlice;
+  readonly readQuantum: ReadQuantum;
   /** Bytes that the handler holds for this connection. */
   #handlerBytes = 0;
   #preface: PrefaceReader | undefined = new PrefaceReader();
@@ -123,8 +123,8 @@ export class H2Connection implements StreamsHost, FrameConsumer {
   #pingsUnanswered = 0;
 
   /**
-   * `peer` names the peer in logs. `nowMs` is a clock in milliseconds that never goes back. `workSlice` limits the work
-   * of one {@link receive}; if absent, the work is not limited.
+   * `peer` names the peer in logs. `nowMs` is a clock in milliseconds that never goes back. `readQuantum` limits the
+   * work of one {@link receive}; if absent, the work is not limited.
    */
   constructor(
     sink: ByteSink,
@@ -134,7 +134,7 @@ export class H2Connection implements StreamsHost, FrameConsumer {
       readonly peer: string;
       readonly limits: H2Limits;
       readonly nowMs: () => number;
-      readonly workSlice?: WorkSlice | undefined;
+      readonly readQuantum?: ReadQuantum | undefined;
     },
   ) {
     const { peer, limits, nowMs } = options;
@@ -145,8 +145,8 @@ export class H2Connection implements StreamsHost, FrameConsumer {
     this.#events = events;
     this.#limits = limits;
     this.#nowMs = nowMs;
-    this.workSlice = options.workSlice ?? new WorkSlice(nowMs);
-    this.#reader = new FrameReader(this, limits.maxFrameBytes, this.workSlice);
+    this.readQuantum = options.readQuantum ?? new ReadQuantum(nowMs);
+    this.#reader = new FrameReader(this, limits.maxFrameBytes, this.readQuantum);
     this.#control = new ControlBudget(limits, now);
     this.#streams = new Streams(this, handler, this.#output, limits, this.#control);
     this.#requests = new RequestFrames(this.#streams, limits);
@@ -182,7 +182,7 @@ export class H2Connection implements StreamsHost, FrameConsumer {
 
   addHeldBytes(bytes: number): void {
     this.#handlerBytes += bytes;
-    expectState(this.#handlerBytes >= 0, 'a handler releases no more memory than it holds');
+    checkInvariant(this.#handlerBytes >= 0, 'a handler releases no more memory than it holds');
     // The owner measures the held memory again when it flushes.
     this.onOutputAdded();
   }
@@ -190,8 +190,8 @@ export class H2Connection implements StreamsHost, FrameConsumer {
   /**
    * Processes bytes from the peer, `chunk[from, chunk.length)`. Chunks may end anywhere. The bytes are processed or
    * copied before this method returns, and the responses are sent in one write at its end. Returns the offset at which
-   * processing stopped because the work slice is used up; call again with the rest. Returns `chunk.length` if all bytes
-   * are processed.
+   * processing stopped because the read quantum is used up; call again with the rest. Returns `chunk.length` if all
+   * bytes are processed.
    */
   receive(chunk: Buffer, from = 0): number {
     if (this.#ended) return chunk.length;
@@ -320,9 +320,9 @@ export class H2Connection implements StreamsHost, FrameConsumer {
   }
 
   #handleFrame(type: number, flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
-    const { workSlice } = this;
+    const { readQuantum } = this;
     const requests = this.#requests;
-    workSlice.remaining -= 1 + ((end - start) >> 9);
+    readQuantum.remaining -= 1 + ((end - start) >> 9);
     // RFC 9113 section 6.10: inside a header block, "any other frame or a frame on a different stream" is an error.
     if (requests.openBlockId !== 0 && (type !== FRAME_TYPE.CONTINUATION || id !== requests.openBlockId)) {
       return BROKEN_BLOCK;
@@ -365,7 +365,7 @@ export class H2Connection implements StreamsHost, FrameConsumer {
         return this.#onWindowUpdate(id, bytes, start, end);
       case FRAME_TYPE.SETTINGS:
         // SETTINGS may change the window of every stream, and each setting is read.
-        this.workSlice.remaining -= (this.#streams.size + end - start) >> 5;
+        this.readQuantum.remaining -= (this.#streams.size + end - start) >> 5;
         return id === 0 ? this.#onSettings(flags, bytes, start, end) : NOT_STREAM_0;
       case FRAME_TYPE.PING:
         return id === 0 ? this.#onPing(flags, bytes, start, end) : NOT_STREAM_0;
@@ -457,7 +457,7 @@ export class H2Connection implements StreamsHost, FrameConsumer {
   }
 
   #finish(): void {
-    expectState(!this.#ended, 'a connection ends only once');
+    checkInvariant(!this.#ended, 'a connection ends only once');
     this.#ended = true;
     this.#reader.stop();
     this.#requests.release();

@@ -29,13 +29,13 @@ const NOTHING = Buffer.alloc(0);
 export class FrameReader {
   readonly #consumer: FrameConsumer;
   readonly #maxFrameBytes: number;
-  readonly #slice: WorkSlice;
+  readonly #slice: ReadQuantum;
   #held: Buffer = NOTHING;
   #heldLength = 0;
   #stopped = false;
 
   /** Reading pauses after the frame that uses up `slice`. */
-  constructor(consumer: FrameConsumer, maxFrameBytes: number, slice: WorkSlice) {
+  constructor(consumer: FrameConsumer, maxFrameBytes: number, slice: ReadQuantum) {
     this.#consumer = consumer;
     this.#maxFrameBytes = maxFrameBytes;
     this.#slice = slice;
@@ -60,7 +60,7 @@ export class FrameReader {
   }
 
   /**
-   * Reads `chunk[from, chunk.length)`, or as much of it as the work slice allows. Returns the offset at which to
+   * Reads `chunk[from, chunk.length)`, or as much of it as the read quantum allows. Returns the offset at which to
    * continue, or `chunk.length` if everything is read.
    */
   read(chunk: Buffer, from: number): number {
@@ -175,7 +175,8 @@ const WORK_PER_CLOCK_CHECK = 64;
 const MAX_CLOCK_CHECKS = 256;
 
 /**
- * Work of a complete request, in the unit of {@link WorkSlice.remaining}. A frame that only has to be parsed counts 1.
+ * Work of a complete request, in the unit of {@link ReadQuantum.remaining}. A frame that only has to be parsed counts
+ * 1.
  */
 export const REQUEST_WORK = 12;
 /** Work of a request head whose body follows. */
@@ -186,7 +187,7 @@ export const HEAD_WORK = 6;
  * clock is checked only once for several frames. One object serves all connections of a process, because only one of
  * them is read at a time.
  */
-export class WorkSlice {
+export class ReadQuantum {
   /**
    * Work that remains until the next check of the clock. Subtract the work done, and call {@link isOver} once nothing
    * remains.

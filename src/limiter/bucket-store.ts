@@ -1,26 +1,26 @@
 import type { StoreFailurePolicy } from './failure-policy.js';
-import type { HoldOrder, SettledHold } from './holds/hold.js';
+import type { NewHold, SettledHold } from './holds/hold.js';
 import type { Rate } from './rate.js';
 import type { Enforcement, TakeOutcome } from './rate-algorithm.js';
 
 export type { Enforcement, TakeOutcome } from './rate-algorithm.js';
 
 /** One bucket of a request, and the operation to apply to it. */
-export interface TakeItem {
+export interface Take {
   /** Unique name of the bucket, without hash tag and store prefix; see policy/names/bucket-key.ts. */
   readonly key: string;
   /**
    * Number of leading characters of `key` that name the domain and the first entry. All buckets of one tenant share
    * these characters, and therefore a slot.
    */
-  readonly tagLength: number;
+  readonly hashTagLength: number;
   readonly rate: Rate;
   /** Integer from 0 (a peek) to 2^53-1. Callers saturate larger values first. */
   readonly hits: number;
   /** Gives `hits` back instead of taking them (`is_negative_hits`). A refund is never limited. */
   readonly refund: boolean;
   /**
-   * For a refund that undoes a take: the `TakeOutcome.undoMark` of that take. The refund then never gives back more
+   * For a refund that undoes a take: the `TakeOutcome.undoAtMicros` of that take. The refund then never gives back more
    * than the take still costs other callers, however late it arrives.
    *
    * A window that started after the take stays unchanged. A token bucket gets back the tokens that would not have
@@ -28,13 +28,13 @@ export interface TakeItem {
    * everything that refilled since the take is subtracted. Nothing is given back to a bucket that has reached its
    * maximum debt since the take, because other charges may have been forgiven.
    */
-  readonly undoMark?: number;
+  readonly undoAtMicros?: number;
   readonly enforcement: Enforcement;
   /**
    * Makes the store place a hold for the item. Every deduction from a concurrency limit is a hold. All items of a rule
    * with holds have this field, including peeks, so that caches do not keep their denials.
    */
-  readonly holds?: HoldOrder | undefined;
+  readonly holds?: NewHold | undefined;
   /** Makes a refund or a charge the settlement of a hold. A request settles each hold at most once. */
   readonly settles?: SettledHold | undefined;
 }
@@ -53,7 +53,7 @@ export type StorageFailure =
   | 'broken';
 
 /** A take of a rule with `on_store_failure: local`, with the share that the rule configures. */
-export interface LocalTake extends TakeItem {
+export interface LocalTake extends Take {
   readonly onStoreFailure: StoreFailurePolicy;
 }
 
@@ -99,7 +99,7 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
  * - A denied request (an `enforce` item is limited, or all `quota` items are) does not change token buckets. Windows
  *   still count its hits unless `countDeniedHits` is false. Its other token bucket items report the unchanged bucket.
  * - A limited item does not change its token bucket, even if the request is allowed.
- * - A charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and
+ * - A charge ({@link isCharge}) is never overLimit: its bucket goes into debt, down to `max_debt`. Rates with debt, and
  *   windows in a list of limits, never count denied hits.
  * - A skipped item does not change its bucket, and is not limited. The items of a chain of `spill` have no holds.
  * - A take with `holds` places a hold if the request is allowed and the item is not limited. A limited item places a
@@ -114,13 +114,9 @@ export interface BucketStore {
    * never rejects and settles by `deadlineMicros` (monotonic clock). If `mayWait` is false (the default is true), a
    * request that cannot be decided immediately is rejected, with reason `full` if the store works.
    */
-  take(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    mayWait?: boolean,
-  ): TakeResult | Promise<TakeResult>;
+  take(takes: readonly Take[], deadlineMicros: number, mayWait?: boolean): TakeResult | Promise<TakeResult>;
   /** Returns what identifies the server of an item's bucket. Absent if the store has no servers. */
-  serverOf?(item: TakeItem): unknown;
+  serverOf?(take: Take): unknown;
   /** Stops timers and closes connections. Running takes are settled first. */
   close(): Promise<void>;
 }

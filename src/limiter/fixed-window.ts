@@ -27,8 +27,8 @@ export interface WindowOptions {
   readonly maxDebt?: number;
   /** See {@link WindowRate.minChargeHits}. The default depends on the debt. */
   readonly minChargeHits?: number;
-  /** See {@link WindowRate.allOrNothing}. Default: false. */
-  readonly allOrNothing?: boolean;
+  /** See {@link WindowRate.countsOnlyAllowed}. Default: false. */
+  readonly countsOnlyAllowed?: boolean;
 }
 
 /**
@@ -51,7 +51,7 @@ export class WindowRate implements RateAlgorithm {
    * Never counts the hits of a denied request, whatever `countDeniedHits` says. Set for a limit in a list of limits,
    * which is decided all or nothing, and for a limit with holds.
    */
-  readonly allOrNothing: boolean;
+  readonly countsOnlyAllowed: boolean;
   /**
    * Maximum number of hits that charges may count above the limit, from 0 to `requestsPerUnit`. The next window pays
    * for them.
@@ -62,7 +62,7 @@ export class WindowRate implements RateAlgorithm {
 
   /** See {@link windowRate}. */
   constructor(unit: WindowUnit, requestsPerUnit: number, options: WindowOptions) {
-    const { multiplier = 1, timeZone, maxDebt = 0, allOrNothing = false } = options;
+    const { multiplier = 1, timeZone, maxDebt = 0, countsOnlyAllowed = false } = options;
     this.unit = unit;
     this.multiplier = multiplier;
     this.requestsPerUnit = requestsPerUnit;
@@ -74,7 +74,7 @@ export class WindowRate implements RateAlgorithm {
     expectCount(this.lengthMicros, 1, 'the length of a window');
     this.calendar =
       timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
-    this.allOrNothing = allOrNothing;
+    this.countsOnlyAllowed = countsOnlyAllowed;
     this.maxDebt = maxDebt;
     this.minChargeHits = options.minChargeHits ?? minChargeHitsOf(maxDebt);
     expectDebt(maxDebt, this.minChargeHits);
@@ -97,9 +97,9 @@ export class WindowRate implements RateAlgorithm {
     return false;
   }
 
-  charge(bucket: RunningBucket, hits: number, nowMicros: number, undoMark?: number): number {
+  charge(bucket: RunningBucket, hits: number, nowMicros: number, undoAtMicros?: number): number {
     this.normalize(bucket, nowMicros);
-    if (undoMark !== undefined && undoMark !== bucket.windowStart) return 0;
+    if (undoAtMicros !== undefined && undoAtMicros !== bucket.windowStart) return 0;
     const left = Math.max(0, this.maxCountWithDebt - bucket.count);
     const counted = Math.min(hits, left);
     const before = bucket.count;
@@ -123,7 +123,7 @@ export class WindowRate implements RateAlgorithm {
     const counts = !refund && hits < this.minChargeHits && this.countsDenied(countDeniedHits);
     this.countHits(bucket, counts ? hits : 0, nowMicros, countDeniedHits);
     // A limit in a list reports the state that it found, as a limited token bucket does.
-    if (!snapshot.limited || !this.allOrNothing) snapshot.record(snapshot.limited, bucket);
+    if (!snapshot.overLimit || !this.countsOnlyAllowed) snapshot.record(snapshot.overLimit, bucket);
   }
 
   /**
@@ -142,23 +142,23 @@ export class WindowRate implements RateAlgorithm {
     bucket.setState(end - this.endOf(end), end, this.requestsPerUnit - count);
   }
 
-  undoMarkAt(takenMicros: number): number {
+  undoMicrosOf(takenMicros: number): number {
     return this.startOf(takenMicros);
   }
 
   outcome(_hits: number, snapshot: TakeSnapshot, nowMicros: number, cached = false): TakeOutcome {
-    const { limited, forgiven } = snapshot;
+    const { overLimit, uncollectedHits } = snapshot;
     const count = this.maxDebt > 0 ? Math.min(snapshot.count, this.maxCountWithDebt) : snapshot.count;
     let end = this.endOf(snapshot.windowStart);
     // If the debt also uses up the next window, hits are allowed again after the next window ends.
-    if (limited && this.maxDebt > 0 && count >= 2 * this.requestsPerUnit) end = this.endOf(end);
+    if (overLimit && this.maxDebt > 0 && count >= 2 * this.requestsPerUnit) end = this.endOf(end);
     return {
-      limited,
-      remaining: this.remaining(limited, count),
+      overLimit,
+      remaining: this.remaining(overLimit, count),
       waitMicros: Math.max(0, end - nowMicros),
-      undoMark: snapshot.windowStart,
+      undoAtMicros: snapshot.windowStart,
       used: count,
-      forgiven,
+      uncollectedHits,
       cached,
     };
   }
@@ -167,8 +167,8 @@ export class WindowRate implements RateAlgorithm {
    * Returns the hits that remain after `count` hits. If the take was limited, a limit in a list reports how many hits a
    * smaller request may still take. Any other window reports 0, as envoyproxy/ratelimit does.
    */
-  remaining(limited: boolean, count: number): number {
-    if (limited && !this.allOrNothing) return 0;
+  remaining(overLimit: boolean, count: number): number {
+    if (overLimit && !this.countsOnlyAllowed) return 0;
     return Math.min(Math.max(0, this.requestsPerUnit - count), MAX_UINT32);
   }
 
@@ -177,7 +177,7 @@ export class WindowRate implements RateAlgorithm {
    * hits must not increase the debt.
    */
   countsDenied(countDeniedHits: boolean): boolean {
-    return countDeniedHits && !this.allOrNothing && this.maxDebt === 0;
+    return countDeniedHits && !this.countsOnlyAllowed && this.maxDebt === 0;
   }
 
   get reportedLimit(): number {
@@ -236,18 +236,18 @@ export class WindowRate implements RateAlgorithm {
     const asksForOne = hits === 0 && (spills || this.maxDebt > 0 || this.requestsPerUnit === 0);
     const requested = asksForOne ? 1 : hits;
     // The sum of two safe integers may be rounded, but never to below a 32-bit limit.
-    const limited = before + requested > this.requestsPerUnit || requested > this.requestsPerUnit;
-    if (hits > 0 && (!limited || this.countsDenied(countDeniedHits))) {
+    const overLimit = before + requested > this.requestsPerUnit || requested > this.requestsPerUnit;
+    if (hits > 0 && (!overLimit || this.countsDenied(countDeniedHits))) {
       bucket.count = Math.min(before + hits, MAX_COUNT);
       invariant(bucket.count >= before, COUNT);
       bucket.dirty = !owes || bucket.dirty;
     }
-    return limited;
+    return overLimit;
   }
 
   /** Refunds hits to the window that they were taken from. */
-  private refund(bucket: RunningBucket, { hits, undoMark }: BucketOperation): void {
-    if (undoMark !== undefined && undoMark !== bucket.windowStart) return;
+  private refund(bucket: RunningBucket, { hits, undoAtMicros }: BucketOperation): void {
+    if (undoAtMicros !== undefined && undoAtMicros !== bucket.windowStart) return;
     const before = bucket.count;
     bucket.count = Math.max(0, before - hits);
     if (bucket.count !== before) bucket.dirty = true;

@@ -38,7 +38,7 @@ function localWindow(rate: WindowRate, share: Share): WindowRate {
     timeZone: rate.calendar?.timeZone,
     maxDebt: scaleCount(rate.maxDebt, share),
     minChargeHits: rate.minChargeHits,
-    allOrNothing: rate.allOrNothing,
+    countsOnlyAllowed: rate.countsOnlyAllowed,
   });
 }
 
@@ -46,8 +46,8 @@ function localBucket(rate: TokenBucketRate, share: Share): TokenBucketRate {
   const maxTokens = scaleCount(rate.maxTokens, share);
   const maxDebt = scaleCount(rate.maxDebt, share);
   // One token takes p / q microseconds to refill.
-  let p = BigInt(rate.p) * share.denominator;
-  let q = BigInt(rate.q) * share.numerator;
+  let p = BigInt(rate.refillNumerator) * share.denominator;
+  let q = BigInt(rate.refillDenominator) * share.numerator;
   const slowest = BigInt(Math.floor(MAX_FILL_MICROS / (maxTokens + maxDebt)));
   // Clamp to the slowest representable rate.
   if (p > slowest * q) [p, q] = [slowest, 1n];
@@ -72,9 +72,15 @@ export function settlingRate(rate: Rate): Rate {
     const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt } = rate;
     return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, 1);
   }
-  const { unit, requestsPerUnit, multiplier, calendar, maxDebt, allOrNothing } = rate;
+  const { unit, requestsPerUnit, multiplier, calendar, maxDebt, countsOnlyAllowed } = rate;
   const timeZone = calendar?.timeZone;
-  return windowRate(unit, requestsPerUnit, { multiplier, timeZone, maxDebt, allOrNothing, minChargeHits: 1 });
+  return windowRate(unit, requestsPerUnit, {
+    multiplier,
+    timeZone,
+    maxDebt,
+    countsOnlyAllowed,
+    minChargeHits: 1,
+  });
 }
 
 /** Caches local rates. Each entry is dropped together with the original rate. */

@@ -16,16 +16,16 @@ export interface BucketOperation {
   readonly hits: number;
   /** Gives `hits` back instead of taking them. */
   readonly refund: boolean;
-  /** See TakeItem. */
-  readonly undoMark?: number;
+  /** See Take. */
+  readonly undoAtMicros?: number;
   /**
    * For a refund that settles a hold of a token bucket: the time at which the bucket would have been full if only the
-   * use had been deducted. By default, `undoMark` is that time.
+   * use had been deducted. By default, `undoAtMicros` is that time.
    */
-  readonly fullMicros?: number;
+  readonly fullAtMicros?: number;
   /** For such a refund: the time that the bucket gets back. By default, the time in which `hits` refill. */
   readonly refundMicros?: number;
-  /** See TakeItem. */
+  /** See Take. */
   readonly enforcement?: Enforcement;
 }
 
@@ -48,9 +48,9 @@ export interface RateAlgorithm {
   ): boolean;
   /**
    * Charges usage that already happened, down to the maximum debt. Returns the hits beyond the maximum, which are
-   * forgiven. With `undoMark`, a window that started after that time is not charged.
+   * forgiven. With `undoAtMicros`, a window that started after that time is not charged.
    */
-  charge(bucket: RunningBucket, hits: number, nowMicros: number, undoMark?: number): number;
+  charge(bucket: RunningBucket, hits: number, nowMicros: number, undoAtMicros?: number): number;
   /**
    * Handles one item of a denied request, after its bucket was restored to the state before the request. Counts denied
    * hits if this rate counts them, and records the resulting state.
@@ -62,8 +62,8 @@ export interface RateAlgorithm {
     nowMicros: number,
     countDeniedHits: boolean,
   ): void;
-  /** Returns the `TakeItem.undoMark` that undoes a take at `takenMicros`, which is a time on the clock of the rate. */
-  undoMarkAt(takenMicros: number): number;
+  /** Returns the `Take.undoAtMicros` that undoes a take at `takenMicros`, which is a time on the clock of the rate. */
+  undoMicrosOf(takenMicros: number): number;
   /** Converts a changed bucket to the form in which it is stored. */
   toStoredForm(bucket: RunningBucket, nowMicros: number): void;
   /** Returns the outcome to report for `snapshot`. For `cached`, see TakeOutcome. */
@@ -116,10 +116,10 @@ export function minChargeHitsOf(maxDebt: number): number {
   return maxDebt > 0 ? 2 : Number.POSITIVE_INFINITY;
 }
 
-/** The outcome of one TakeItem of a request. */
+/** The outcome of one Take of a request. */
 export interface TakeOutcome {
   /** Whether the hits did not fit. */
-  readonly limited: boolean;
+  readonly overLimit: boolean;
   /**
    * Whole tokens in the bucket, or hits left in the window, after this item was applied. If the request names a bucket
    * twice, each item reports its own result. A limited item reports the state that it found, but 0 for a window outside
@@ -133,11 +133,11 @@ export interface TakeOutcome {
    */
   readonly waitMicros: number;
   /**
-   * The value that a refund needs to undo this take, see `TakeItem.undoMark`: microseconds on the store's clock. For a
+   * The value that a refund needs to undo this take, see `Take.undoAtMicros`: microseconds on the store's clock. For a
    * window: its start. For a token bucket: the time at which it would be full without this take, rounded down, or, for
    * a bucket with debt, the time of the take. Caches do not report it.
    */
-  readonly undoMark?: number | undefined;
+  readonly undoAtMicros?: number | undefined;
   /**
    * The used amount, for metrics: hits counted in the window after this item was applied, including those above the
    * limit, or the tokens missing from a bucket. {@link remaining} alone does not determine it. For a settlement of
@@ -145,7 +145,7 @@ export interface TakeOutcome {
    */
   readonly used: number;
   /** Hits of a charge beyond `max_debt`, which are forgiven. */
-  readonly forgiven: number;
+  readonly uncollectedHits: number;
   /**
    * The time of the decision on Redis's clock, in microseconds since 1970. Of the items that a Redis decides together,
    * only the first has it. Absent for buckets in memory, cached denials, and without a decision log.
@@ -157,12 +157,12 @@ export interface TakeOutcome {
    * If the item placed a hold in a token bucket: the time at which the bucket would be full without the hold, in
    * microseconds on the store's clock. 0 for other rates.
    */
-  readonly fullMicros?: number;
+  readonly fullAtMicros?: number;
   /**
    * If the item placed a hold in a token bucket: the time in which the hits of the hold refill, in whole microseconds,
    * at least 1. 0 for other rates.
    */
-  readonly costMicros?: number;
+  readonly refillMicros?: number;
   /** If the item settled the oldest hold of its bucket: the hits of that hold. */
   readonly heldHits?: number;
   /** Whether the denial comes from a cache, so that the store was not called. */

@@ -6,46 +6,46 @@ import type { HeldHits, HoldEffect } from './holds/hold.js';
  * full; the state of a window is its start and the hits counted.
  */
 class BucketState implements Span {
-  whole = 0;
-  part = 0;
+  wholeMicros = 0;
+  remainder = 0;
   /** {@link fullAtMicros} of a token bucket before the current item was applied. */
   previousFullAtMicros = 0;
 
   /** Time at which a token bucket is full, in microseconds. */
   get fullAtMicros(): number {
-    return this.whole;
+    return this.wholeMicros;
   }
 
   /** Fraction of {@link fullAtMicros}, in 1/q µs. */
   get carry(): number {
-    return this.part;
+    return this.remainder;
   }
 
   /** Start of a window, in microseconds. */
   get windowStart(): number {
-    return this.whole;
+    return this.wholeMicros;
   }
 
   /** Hits counted in a window. */
   get count(): number {
-    return this.part;
+    return this.remainder;
   }
 
   set count(hits: number) {
-    this.part = hits;
+    this.remainder = hits;
   }
 }
 
-const NO_HITS: HeldHits = { amount: 0, fullMicros: 0 };
+const NO_HITS: HeldHits = { amount: 0, fullAtMicros: 0 };
 
 /**
  * The state of the bucket after one item of a request was applied, and the result of that item. Used to compute the
  * reported outcome.
  */
 export class TakeSnapshot extends BucketState {
-  limited = false;
+  overLimit = false;
   /** Hits of a charge beyond the maximum debt, which are forgiven. */
-  forgiven = 0;
+  uncollectedHits = 0;
   /**
    * For an item that settles a hold: the time at which the hold was placed, on the clock of the rate; -1 if the hold
    * does not exist. The store sets it before the decision.
@@ -61,10 +61,10 @@ export class TakeSnapshot extends BucketState {
   /** Effect of the item on its hold; undefined if the item has no hold, or has placed none. */
   hold: HoldEffect | undefined;
 
-  record(limited: boolean, bucket: BucketState): void {
-    this.limited = limited;
-    this.whole = bucket.whole;
-    this.part = bucket.part;
+  record(overLimit: boolean, bucket: BucketState): void {
+    this.overLimit = overLimit;
+    this.wholeMicros = bucket.wholeMicros;
+    this.remainder = bucket.remainder;
     this.previousFullAtMicros = bucket.previousFullAtMicros;
   }
 }
@@ -103,23 +103,23 @@ export class RunningBucket extends BucketState {
   /** Replaces the state, for example when the rate or the window has changed. */
   setState(unit: number, whole: number, part: number): void {
     this.unit = unit;
-    this.whole = whole;
-    this.part = part;
+    this.wholeMicros = whole;
+    this.remainder = part;
   }
 
   /** Undoes all changes since {@link load}. */
   restore(): void {
     this.unit = this.loadedUnit;
-    this.whole = this.loadedWhole;
-    this.part = this.loadedPart;
+    this.wholeMicros = this.loadedWhole;
+    this.remainder = this.loadedPart;
     this.dirty = false;
     this.hasForeignDebt = false;
   }
 
   /** Whether the state need not be stored: the bucket is full, or the window has no hits. */
   isBlank(nowMicros: number): boolean {
-    if (this.unit < 0) return this.part === 0;
-    return this.whole < nowMicros || (this.whole === nowMicros && this.part === 0);
+    if (this.unit < 0) return this.remainder === 0;
+    return this.wholeMicros < nowMicros || (this.wholeMicros === nowMicros && this.remainder === 0);
   }
 }
 
@@ -128,40 +128,40 @@ export class RunningBucket extends BucketState {
  * (TokenBucketRate). Rounding therefore never adds or loses a fraction of a token.
  */
 export interface Span {
-  whole: number;
-  part: number;
+  wholeMicros: number;
+  remainder: number;
 }
 
 const CARRY = 'the fractional part of a span is at least 0 and less than q';
 
 /** Adds `whole` µs and `part` / q µs to `span`. */
 export function addTo(span: Span, whole: number, part: number, q: number): void {
-  span.whole += whole;
-  span.part += part;
-  if (span.part >= q) {
-    span.part -= q;
-    span.whole += 1;
+  span.wholeMicros += whole;
+  span.remainder += part;
+  if (span.remainder >= q) {
+    span.remainder -= q;
+    span.wholeMicros += 1;
   }
-  invariant(span.part >= 0 && span.part < q, CARRY);
+  invariant(span.remainder >= 0 && span.remainder < q, CARRY);
 }
 
 /** Subtracts `whole` µs and `part` / q µs from `span`. */
 export function subtractFrom(span: Span, whole: number, part: number, q: number): void {
-  span.whole -= whole;
-  span.part -= part;
-  if (span.part < 0) {
-    span.part += q;
-    span.whole -= 1;
+  span.wholeMicros -= whole;
+  span.remainder -= part;
+  if (span.remainder < 0) {
+    span.remainder += q;
+    span.wholeMicros -= 1;
   }
-  invariant(span.part >= 0 && span.part < q, CARRY);
+  invariant(span.remainder >= 0 && span.remainder < q, CARRY);
 }
 
 /** Returns whether `span` is at least `whole` µs and `part` / q µs. */
 export function reaches(span: Readonly<Span>, whole: number, part: number): boolean {
-  return span.whole > whole || (span.whole === whole && span.part >= part);
+  return span.wholeMicros > whole || (span.wholeMicros === whole && span.remainder >= part);
 }
 
 /** Returns whether `span` is greater than `whole` µs and `part` / q µs. */
 export function exceeds(span: Readonly<Span>, whole: number, part: number): boolean {
-  return span.whole > whole || (span.whole === whole && span.part > part);
+  return span.wholeMicros > whole || (span.wholeMicros === whole && span.remainder > part);
 }

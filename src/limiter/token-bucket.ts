@@ -21,8 +21,8 @@ import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
 /** A refill rate: one token takes `p / q` µs, in lowest terms. */
 interface Refill {
-  readonly p: number;
-  readonly q: number;
+  readonly refillNumerator: number;
+  readonly refillDenominator: number;
 }
 
 /** Returns the greatest common divisor of two positive integers. */
@@ -35,22 +35,22 @@ function gcd(a: number, b: number): number {
  * Returns the whole microseconds that `tokens` take to refill: floor(tokens * p / q). Exact for all tokens <=
  * maxTokens.
  */
-export function costWhole(rate: Refill, tokens: number): number {
-  const product = tokens * rate.p;
-  if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / rate.q);
-  return Number((BigInt(tokens) * BigInt(rate.p)) / BigInt(rate.q));
+export function refillWhole(rate: Refill, tokens: number): number {
+  const product = tokens * rate.refillNumerator;
+  if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / rate.refillDenominator);
+  return Number((BigInt(tokens) * BigInt(rate.refillNumerator)) / BigInt(rate.refillDenominator));
 }
 
-/** Returns the fraction that {@link costWhole} omits, in 1/q µs: tokens * p mod q. */
-export function costCarry(rate: Refill, tokens: number): number {
-  if (rate.q === 1) return 0;
-  const product = tokens * rate.p;
-  if (product <= Number.MAX_SAFE_INTEGER) return product % rate.q;
-  return Number((BigInt(tokens) * BigInt(rate.p)) % BigInt(rate.q));
+/** Returns the fraction that {@link refillWhole} omits, in 1/q µs: tokens * p mod q. */
+export function refillRemainder(rate: Refill, tokens: number): number {
+  if (rate.refillDenominator === 1) return 0;
+  const product = tokens * rate.refillNumerator;
+  if (product <= Number.MAX_SAFE_INTEGER) return product % rate.refillDenominator;
+  return Number((BigInt(tokens) * BigInt(rate.refillNumerator)) % BigInt(rate.refillDenominator));
 }
 
 /** Reused for each outcome: the tokens in the bucket, as the time that they took to refill. */
-const available: Span = { whole: 0, part: 0 };
+const available: Span = { wholeMicros: 0, remainder: 0 };
 
 /**
  * A token bucket (Envoy's envoy.type.v3.TokenBucket), implemented as GCRA with exact integer arithmetic. Its state is
@@ -71,8 +71,8 @@ export class TokenBucketRate implements RateAlgorithm {
   readonly tokensPerFill: number;
   readonly fillIntervalMicros: number;
   /** One token takes `p / q` µs to refill, in lowest terms. */
-  readonly p: number;
-  readonly q: number;
+  readonly refillNumerator: number;
+  readonly refillDenominator: number;
   /** Time an empty bucket needs to fill: whole µs and carry in 1/q µs. */
   readonly fillWhole: number;
   readonly fillCarry: number;
@@ -106,18 +106,18 @@ export class TokenBucketRate implements RateAlgorithm {
     this.maxTokens = maxTokens;
     this.tokensPerFill = tokensPerFill;
     this.fillIntervalMicros = fillIntervalMicros;
-    this.p = fillIntervalMicros / divisor;
-    this.q = tokensPerFill / divisor;
-    this.fillWhole = costWhole(this, maxTokens);
-    this.fillCarry = costCarry(this, maxTokens);
+    this.refillNumerator = fillIntervalMicros / divisor;
+    this.refillDenominator = tokensPerFill / divisor;
+    this.fillWhole = refillWhole(this, maxTokens);
+    this.fillCarry = refillRemainder(this, maxTokens);
     this.reportedUnit =
       this.fillCarry === 0 ? WINDOW_UNITS.find((one) => UNIT_MICROS[one] === this.fillWhole) : undefined;
     this.maxDebt = maxDebt;
     this.minChargeHits = minChargeHits;
-    this.debtWhole = costWhole(this, maxTokens + maxDebt);
-    this.debtCarry = costCarry(this, maxTokens + maxDebt);
+    this.debtWhole = refillWhole(this, maxTokens + maxDebt);
+    this.debtCarry = refillRemainder(this, maxTokens + maxDebt);
     expectCount(this.debtWhole, 0, 'the time that a token bucket needs to fill');
-    const longest = Math.floor((MAX_FILL_MICROS * this.q) / this.p);
+    const longest = Math.floor((MAX_FILL_MICROS * this.refillDenominator) / this.refillNumerator);
     this.maxChangedHits = Math.max(maxTokens + maxDebt, Math.min(MAX_UINT32, longest));
   }
 
@@ -134,12 +134,12 @@ export class TokenBucketRate implements RateAlgorithm {
     }
     // A peek asks whether the bucket has one more token.
     const requested = hits === 0 ? 1 : hits;
-    const { whole, part } = bucket;
-    addTo(bucket, this.takeCostWhole(requested), this.takeCostCarry(requested), this.q);
+    const { wholeMicros: whole, remainder: part } = bucket;
+    addTo(bucket, this.takeCostWhole(requested), this.takeCostCarry(requested), this.refillDenominator);
     const limited = exceeds(bucket, nowMicros + this.fillWhole, this.fillCarry);
     if (limited || hits === 0) {
-      bucket.whole = whole;
-      bucket.part = part;
+      bucket.wholeMicros = whole;
+      bucket.remainder = part;
     } else bucket.dirty = true;
     return limited;
   }
@@ -150,49 +150,49 @@ export class TokenBucketRate implements RateAlgorithm {
     // Another limit has left the bucket below the minimum of this one.
     if (exceeds(bucket, lowestMicros, this.debtCarry)) return hits;
     const charged = this.chargedHits(hits);
-    addTo(bucket, costWhole(this, charged), costCarry(this, charged), this.q);
+    addTo(bucket, refillWhole(this, charged), refillRemainder(this, charged), this.refillDenominator);
     bucket.dirty = true;
-    if (!exceeds(bucket, lowestMicros, this.debtCarry)) return this.forgiven(hits, 0);
+    if (!exceeds(bucket, lowestMicros, this.debtCarry)) return this.uncollectedOf(hits, 0);
     const excessMicros = bucket.fullAtMicros - lowestMicros;
-    bucket.whole = lowestMicros;
-    bucket.part = this.debtCarry;
-    return this.forgiven(hits, excessMicros);
+    bucket.wholeMicros = lowestMicros;
+    bucket.remainder = this.debtCarry;
+    return this.uncollectedOf(hits, excessMicros);
   }
 
   deny(bucket: RunningBucket, _ask: BucketOperation, snapshot: TakeSnapshot, nowMicros: number): void {
     // A limited item reports the state that it found.
-    if (snapshot.limited) return;
+    if (snapshot.overLimit) return;
     this.normalize(bucket, nowMicros);
     snapshot.record(false, bucket);
   }
 
   toStoredForm(): void {}
 
-  undoMarkAt(takenMicros: number): number {
+  undoMicrosOf(takenMicros: number): number {
     return takenMicros;
   }
 
   outcome(hits: number, snapshot: TakeSnapshot, nowMicros: number, cached = false): TakeOutcome {
-    const { limited, forgiven, fullAtMicros, previousFullAtMicros } = snapshot;
+    const { overLimit, uncollectedHits, fullAtMicros, previousFullAtMicros } = snapshot;
     // The tokens in the bucket, as the time that they took to refill: fill - (full at - now). Negative in debt.
-    available.whole = this.fillWhole;
-    available.part = this.fillCarry;
+    available.wholeMicros = this.fillWhole;
+    available.remainder = this.fillCarry;
     if (exceeds(snapshot, nowMicros + this.debtWhole, this.debtCarry)) {
-      subtractFrom(available, this.debtWhole, this.debtCarry, this.q);
-    } else subtractFrom(available, fullAtMicros - nowMicros, snapshot.carry, this.q);
-    const remaining = available.whole < 0 ? 0 : Math.min(this.wholeTokens(available), MAX_UINT32);
-    const requested = limited
+      subtractFrom(available, this.debtWhole, this.debtCarry, this.refillDenominator);
+    } else subtractFrom(available, fullAtMicros - nowMicros, snapshot.carry, this.refillDenominator);
+    const remaining = available.wholeMicros < 0 ? 0 : Math.min(this.wholeTokens(available), MAX_UINT32);
+    const requested = overLimit
       ? Math.min(Math.max(hits, 1), this.maxTokens)
       : Math.min(remaining + 1, this.maxTokens);
-    let waitMicros = costWhole(this, requested) - available.whole;
-    if (costCarry(this, requested) > available.part) waitMicros += 1;
+    let waitMicros = refillWhole(this, requested) - available.wholeMicros;
+    if (refillRemainder(this, requested) > available.remainder) waitMicros += 1;
     return {
-      limited,
+      overLimit,
       remaining,
       waitMicros: Math.max(0, waitMicros),
-      undoMark: cached ? undefined : this.maxDebt > 0 ? nowMicros : previousFullAtMicros,
+      undoAtMicros: cached ? undefined : this.maxDebt > 0 ? nowMicros : previousFullAtMicros,
       used: Math.max(0, this.maxTokens - remaining),
-      forgiven,
+      uncollectedHits,
       cached,
     };
   }
@@ -222,27 +222,27 @@ export class TokenBucketRate implements RateAlgorithm {
     return Math.min(hits, this.maxChangedHits);
   }
 
-  /** Returns {@link costWhole} of a refund. 2^53-1 hits fill any bucket, also one with the state of another limit. */
+  /** Returns {@link refillWhole} of a refund. 2^53-1 hits fill any bucket, also one with the state of another limit. */
   refundWhole(hits: number): number {
-    return hits === Number.MAX_SAFE_INTEGER ? MAX_FILL_MICROS : costWhole(this, this.chargedHits(hits));
+    return hits === Number.MAX_SAFE_INTEGER ? MAX_FILL_MICROS : refillWhole(this, this.chargedHits(hits));
   }
 
-  /** Returns {@link costCarry} of a refund; see {@link refundWhole}. */
+  /** Returns {@link refillRemainder} of a refund; see {@link refundWhole}. */
   refundCarry(hits: number): number {
-    return hits === Number.MAX_SAFE_INTEGER ? 0 : costCarry(this, this.chargedHits(hits));
+    return hits === Number.MAX_SAFE_INTEGER ? 0 : refillRemainder(this, this.chargedHits(hits));
   }
 
   /**
-   * Returns {@link costWhole} of `hits`. For more hits than the capacity, the cost exceeds what even a full bucket
+   * Returns {@link refillWhole} of `hits`. For more hits than the capacity, the cost exceeds what even a full bucket
    * holds, so such a take is always denied.
    */
   takeCostWhole(hits: number): number {
-    return hits > this.maxTokens ? this.fillWhole + 1 : costWhole(this, hits);
+    return hits > this.maxTokens ? this.fillWhole + 1 : refillWhole(this, hits);
   }
 
-  /** Returns {@link costCarry} of `hits`; see {@link takeCostWhole}. */
+  /** Returns {@link refillRemainder} of `hits`; see {@link takeCostWhole}. */
   takeCostCarry(hits: number): number {
-    return hits > this.maxTokens ? 0 : costCarry(this, hits);
+    return hits > this.maxTokens ? 0 : refillRemainder(this, hits);
   }
 
   /**
@@ -254,81 +254,87 @@ export class TokenBucketRate implements RateAlgorithm {
     const requested = Math.min(Math.max(hits, 1), this.maxTokens);
     // Waits are rounded up, so a wait of one microsecond less was too short: available < cost(hits) - (waitMicros - 1).
     const bound: Span = {
-      whole: costWhole(this, requested) - (waitMicros - 1),
-      part: costCarry(this, requested),
+      wholeMicros: refillWhole(this, requested) - (waitMicros - 1),
+      remainder: refillRemainder(this, requested),
     };
     // The bucket did not hold one more token: available < cost(remaining + 1).
     if (remaining < this.maxTokens) {
-      const nextWhole = costWhole(this, remaining + 1);
-      const nextCarry = costCarry(this, remaining + 1);
+      const nextWhole = refillWhole(this, remaining + 1);
+      const nextCarry = refillRemainder(this, remaining + 1);
       if (exceeds(bound, nextWhole, nextCarry)) {
-        bound.whole = nextWhole;
-        bound.part = nextCarry;
+        bound.wholeMicros = nextWhole;
+        bound.remainder = nextCarry;
       }
     }
     // Subtract the smallest unit to get the largest value below the bound.
-    subtractFrom(bound, 0, 1, this.q);
-    const missing: Span = { whole: this.fillWhole, part: this.fillCarry };
-    subtractFrom(missing, bound.whole, bound.part, this.q);
+    subtractFrom(bound, 0, 1, this.refillDenominator);
+    const missing: Span = { wholeMicros: this.fillWhole, remainder: this.fillCarry };
+    subtractFrom(missing, bound.wholeMicros, bound.remainder, this.refillDenominator);
     return missing;
   }
 
   /** Converts the state to this rate. It may be below the minimum of this rate, but it is never above full. */
   private normalize(bucket: RunningBucket, nowMicros: number): void {
-    if (bucket.unit <= 0) bucket.setState(this.q, nowMicros, 0);
-    else if (bucket.unit !== this.q) {
+    if (bucket.unit <= 0) bucket.setState(this.refillDenominator, nowMicros, 0);
+    else if (bucket.unit !== this.refillDenominator) {
       // The state belongs to another limit with a different q, so its carry is rounded up, against the caller.
-      bucket.setState(this.q, bucket.part > 0 ? bucket.whole + 1 : bucket.whole, 0);
+      bucket.setState(
+        this.refillDenominator,
+        bucket.remainder > 0 ? bucket.wholeMicros + 1 : bucket.wholeMicros,
+        0,
+      );
     }
-    if (bucket.whole < nowMicros) {
-      bucket.whole = nowMicros;
-      bucket.part = 0;
+    if (bucket.wholeMicros < nowMicros) {
+      bucket.wholeMicros = nowMicros;
+      bucket.remainder = 0;
     }
     bucket.previousFullAtMicros = bucket.fullAtMicros;
   }
 
-  /** Applies a refund; see TakeItem. */
+  /** Applies a refund; see Take. */
   private refund(
     bucket: RunningBucket,
-    { hits, undoMark, fullMicros, refundMicros }: BucketOperation,
+    { hits, undoAtMicros, fullAtMicros, refundMicros }: BucketOperation,
     nowMicros: number,
   ): void {
     if (hits === 0 || !exceeds(bucket, nowMicros, 0)) return;
     let whole = refundMicros ?? this.refundWhole(hits);
     const part = refundMicros === undefined ? this.refundCarry(hits) : 0;
-    if (undoMark !== undefined) {
-      if (!this.mayUndo(bucket, undoMark)) return;
+    if (undoAtMicros !== undefined) {
+      if (!this.mayUndo(bucket, undoAtMicros)) return;
       // The tokens that would have overflowed without the take are not given back.
-      whole -= Math.max(0, nowMicros - (fullMicros ?? undoMark));
+      whole -= Math.max(0, nowMicros - (fullAtMicros ?? undoAtMicros));
     }
     if (whole < 0 || (whole === 0 && part === 0)) return;
-    subtractFrom(bucket, whole, part, this.q);
+    subtractFrom(bucket, whole, part, this.refillDenominator);
     if (bucket.fullAtMicros < nowMicros) {
-      bucket.whole = nowMicros;
-      bucket.part = 0;
+      bucket.wholeMicros = nowMicros;
+      bucket.remainder = 0;
     }
     bucket.dirty = true;
   }
 
-  /** Returns whether the bucket has not reached its maximum debt since the take; see TakeItem. */
-  private mayUndo(bucket: RunningBucket, undoMark: number): boolean {
-    return this.maxDebt === 0 || !reaches(bucket, undoMark + this.debtWhole, this.debtCarry);
+  /** Returns whether the bucket has not reached its maximum debt since the take; see Take. */
+  private mayUndo(bucket: RunningBucket, undoAtMicros: number): boolean {
+    return this.maxDebt === 0 || !reaches(bucket, undoAtMicros + this.debtWhole, this.debtCarry);
   }
 
   /**
-   * Returns the tokens of a charge that were forgiven: those beyond {@link chargedHits}, and those that `excessMicros`
-   * would refill, rounded to the nearest token.
+   * Returns the tokens of a charge that nobody pays: those beyond {@link chargedHits}, and those that
+   * `excessMicros` would refill, rounded to the nearest token.
    */
-  private forgiven(hits: number, excessMicros: number): number {
-    const excess = Math.round((excessMicros * this.q) / this.p);
+  private uncollectedOf(hits: number, excessMicros: number): number {
+    const excess = Math.round((excessMicros * this.refillDenominator) / this.refillNumerator);
     return Math.min(hits, hits - this.chargedHits(hits) + excess);
   }
 
   /** Returns floor((whole + part / q) * q / p), computed exactly. */
-  private wholeTokens({ whole, part }: Span): number {
-    const product = whole * this.q + part;
-    if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / this.p);
-    return Number((BigInt(whole) * BigInt(this.q) + BigInt(part)) / BigInt(this.p));
+  private wholeTokens({ wholeMicros: whole, remainder: part }: Span): number {
+    const product = whole * this.refillDenominator + part;
+    if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / this.refillNumerator);
+    return Number(
+      (BigInt(whole) * BigInt(this.refillDenominator) + BigInt(part)) / BigInt(this.refillNumerator),
+    );
   }
 }
 

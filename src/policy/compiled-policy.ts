@@ -8,7 +8,7 @@ import { childPosition, rootPosition, ruleNames, type TreePosition } from './nam
 import { PathPattern } from './paths/path-pattern.js';
 import { rateOf } from './plans/plan-rate.js';
 import type { PlanTable } from './plans/plan-table.js';
-import { PlannedNodes } from './plans/planned-nodes.js';
+import { PlanNodes } from './plans/planned-nodes.js';
 import {
   type Algorithm,
   type DomainPolicy,
@@ -49,7 +49,7 @@ const NO_NAMES: readonly string[] = [];
 class PolicyMatch implements Match {
   readonly rules: readonly Rule[];
   readonly keys: readonly string[];
-  readonly tagLength: number;
+  readonly hashTagLength: number;
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly entries: readonly Entry[];
@@ -59,7 +59,7 @@ class PolicyMatch implements Match {
   constructor(
     rules: readonly Rule[],
     keys: readonly string[],
-    tagLength: number,
+    hashTagLength: number,
     at: MatchPlace,
     entries: readonly Entry[],
     statNames: readonly string[],
@@ -67,7 +67,7 @@ class PolicyMatch implements Match {
   ) {
     this.rules = rules;
     this.keys = keys;
-    this.tagLength = tagLength;
+    this.hashTagLength = hashTagLength;
     this.phase = at.phase;
     this.onStoreFailure = at.onStoreFailure;
     this.entries = entries;
@@ -96,7 +96,7 @@ export interface PolicyParts {
   /** Entry keys of all nodes. */
   readonly keys: ReadonlySet<string>;
   readonly plans: PlanTable | undefined;
-  readonly denial: PossibleDenial;
+  readonly possibleDenial: PossibleDenial;
 }
 
 export class CompiledPolicy implements DomainPolicy {
@@ -113,7 +113,7 @@ export class CompiledPolicy implements DomainPolicy {
   readonly secretKeys: ReadonlySet<string>;
   /** The secret keys of this domain's `derive`. */
   readonly ownSecretKeys: ReadonlySet<string>;
-  readonly denial: PossibleDenial;
+  readonly possibleDenial: PossibleDenial;
   readonly hasHolds: boolean;
   readonly hasSoftLimits: boolean;
   readonly hasSpills: boolean;
@@ -130,7 +130,7 @@ export class CompiledPolicy implements DomainPolicy {
   private readonly latestEntries: (readonly Entry[] | undefined)[] = new Array(REMEMBERED).fill(undefined);
   private next = 0;
 
-  constructor({ head, steps, root, rules, secretKeys, keys, plans, denial }: PolicyParts) {
+  constructor({ head, steps, root, rules, secretKeys, keys, plans, possibleDenial }: PolicyParts) {
     this.head = head;
     this.domain = head.domain;
     this.file = head.file;
@@ -145,7 +145,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.overrideAlgorithm = overrideAlgorithm;
     this.secretKeys = secretKeys;
     this.hasHolds = rules.some(({ hold }) => hold !== undefined);
-    this.hasSpills = rules.some(({ spillsTo }) => spillsTo !== '');
+    this.hasSpills = rules.some(({ nextLimit }) => nextLimit !== '');
     this.hasSoftLimits = rules.some(({ onOver }) => onOver !== undefined);
     this.ownSecretKeys = secretSources(steps);
     this.keys = keys;
@@ -153,8 +153,8 @@ export class CompiledPolicy implements DomainPolicy {
     this.steps = steps;
     this.root = root;
     this.plans = plans;
-    this.denial = denial;
-    this.bucketNames = new BucketNames(head.domain, secretKeys, plans && new PlannedNodes(plans));
+    this.possibleDenial = possibleDenial;
+    this.bucketNames = new BucketNames(head.domain, secretKeys, plans && new PlanNodes(plans));
   }
 
   /** Compiles the matchers of the whole tree in steps; see {@link Level.compile}. */
@@ -194,8 +194,8 @@ export class CompiledPolicy implements DomainPolicy {
    * the path; only the values that are part of the bucket's name have to be correct.
    */
   matchAt(end: PolicyNode, entries: readonly Entry[]): Match {
-    const { node, keys, tagLength, statNames } = this.bucketNames.nameOf(end, entries);
-    return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined);
+    const { node, keys, hashTagLength, statNames } = this.bucketNames.bucketOf(end, entries);
+    return new PolicyMatch(node.rules, keys, hashTagLength, node, entries, statNames, undefined);
   }
 }
 
@@ -240,13 +240,13 @@ export class TreeBuilder {
   private readonly rules: Rule[] = [];
   private readonly keys = new Set<string>();
   private readonly plans: PlanTable | undefined;
-  private readonly denial: PossibleDenial;
+  private readonly possibleDenial: PossibleDenial;
 
   /** `secretKeys`: the entry keys with secret values, including those of other domains, which affect names. */
   constructor(head: DomainHead, plans: PlanTable | undefined, secretKeys: ReadonlySet<string>) {
     this.head = head;
     this.plans = plans;
-    this.denial = new PossibleDenial(plans);
+    this.possibleDenial = new PossibleDenial(plans);
     this.secretKeys = secretKeys;
   }
 
@@ -281,16 +281,16 @@ export class TreeBuilder {
       this.keys.add(fields.key);
     }
     this.nodes.push(node);
-    this.denial.add(node);
+    this.possibleDenial.add(node);
     for (const rule of rules) this.rules.push(rule);
   }
 
   /** Returns the policy, after everything was added. Throws an Error without a node. */
   finish(): CompiledPolicy {
-    const { head, steps, rules, secretKeys, keys, plans, denial } = this;
+    const { head, steps, rules, secretKeys, keys, plans, possibleDenial } = this;
     const [root] = this.nodes;
     if (root === undefined) throw new Error(`the domain ${head.domain} has no root node`);
-    return new CompiledPolicy({ head, steps, root, rules, secretKeys, keys, plans, denial });
+    return new CompiledPolicy({ head, steps, root, rules, secretKeys, keys, plans, possibleDenial });
   }
 
   private nextPosition(parent: number, fields: NodeFields): TreePosition {
@@ -311,8 +311,8 @@ function ruleOf(spec: RuleSpec, index: number, fields: NodeFields, place: TreePo
   // A denied request has no token, so nothing would give back hits that it counted.
   // Otherwise, a raised limit would have no effect on a customer whose denied requests were counted.
   const isPlanned = spec.plan !== undefined;
-  const allOrNothing = fields.isList || spec.hold !== undefined || isPlanned;
-  const rate = spec.rate === undefined ? undefined : rateOf(spec.rate, allOrNothing);
+  const countsOnlyAllowed = fields.isList || spec.hold !== undefined || isPlanned;
+  const rate = spec.rate === undefined ? undefined : rateOf(spec.rate, countsOnlyAllowed);
   return namedRule(spec, rate, ruleNames(spec, rate, index, fields, place));
 }
 

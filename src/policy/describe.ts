@@ -2,8 +2,8 @@ import { describeFailurePolicy } from '../limiter/failure-policy.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { withoutAddressSecrets } from '../runtime/shown-address.js';
-import { quantity } from '../runtime/texts.js';
-import { columnNames, type PlannedRate } from './plans/plan-rate.js';
+import { plural } from '../runtime/texts.js';
+import { columnNames, type PlanRate } from './plans/plan-rate.js';
 import type { PlanTable } from './plans/plan-table.js';
 import { isBlocked } from './plans/planned-rules.js';
 import {
@@ -24,11 +24,11 @@ import {
 export function describeRate(rate: Rate | undefined): string {
   if (rate === undefined) return 'unlimited';
   if (isBlocked({ rate })) return 'blocked: no requests';
-  if (rate.kind === 'concurrency') return `concurrency: ${quantity(rate.max, 'request')}`;
+  if (rate.kind === 'concurrency') return `concurrency: ${plural(rate.max, 'request')}`;
   const debt = rate.maxDebt === 0 ? '' : `, debt up to ${rate.maxDebt}`;
   if (rate.kind === 'window') return `window: ${rate.requestsPerUnit} per ${describeWindow(rate)}${debt}`;
   const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
-  const size = quantity(maxTokens, 'token');
+  const size = plural(maxTokens, 'token');
   return `token bucket: ${size}, ${tokensPerFill} every ${describeMicros(fillIntervalMicros)}${debt}`;
 }
 
@@ -44,7 +44,7 @@ export function describeLimit({ rate, hold }: Pick<Rule, 'rate' | 'hold'>): stri
   if (rate?.kind === 'concurrency') return `${limit}, ${expiry}${retry && `, retry after ${retry}`}`;
   const freed = hold.unknown === 'free' ? ', frees an unknown use' : '';
   const paired = hold.pair === 'oldest' ? ', ends settle the oldest hold' : '';
-  const held = hold.amount === undefined ? 'the hits of the first call' : quantity(hold.amount, 'hit');
+  const held = hold.amount === undefined ? 'the hits of the first call' : plural(hold.amount, 'hit');
   return `${limit}, holds ${held}, ${expiry}${freed}${paired}`;
 }
 
@@ -89,7 +89,11 @@ function describeTurn(phase: string, atMicros: number, wallMicros: number): stri
 
 /** Formats a rule on one line. */
 export function describeRule(rule: Rule, wallMicros: number): string {
-  const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeLimit(rule), describePlanned(rule.plan)];
+  const parts = [
+    rule.name === '' ? '' : `"${rule.name}"`,
+    describeLimit(rule),
+    describePlanValues(rule.plan),
+  ];
   parts.push(`phase ${describePhase(rule.phase, wallMicros)}`, ...describeOptions(rule));
   return parts.filter((part) => part !== '').join('; ');
 }
@@ -110,13 +114,13 @@ export function describeOptions(rule: Rule): readonly string[] {
   }
   if (rule.deniedResponse !== undefined) parts.push(`denied ${describeDenied(rule.deniedResponse)}`);
   if (rule.onOver !== undefined) parts.push(describeOnOver(rule.onOver));
-  if (rule.spillsTo !== '') parts.push(`then "${rule.spillsTo}"`);
+  if (rule.nextLimit !== '') parts.push(`then "${rule.nextLimit}"`);
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
   return parts;
 }
 
 /** Formats the fields that come from a plan: `max_tokens from the plan value burst`; '' without any. */
-export function describePlanned(plan: PlannedRate | undefined): string {
+export function describePlanValues(plan: PlanRate | undefined): string {
   if (plan === undefined) return '';
   return columnNames(plan)
     .map(([key, value]) => `${key} from the plan value ${value}`)
@@ -126,7 +130,7 @@ export function describePlanned(plan: PlannedRate | undefined): string {
 /** Formats `plans`: `tenant from customers.csv: 3 rows, 1 refused; default free; max drop 20 % from 20 rows`. */
 export function describePlans(plans: PlanTable): string {
   const { by, file, standard, maxDrop, maxDropFrom, readColumns, refused } = plans;
-  const rows = quantity(plans.rowCount, 'row');
+  const rows = plural(plans.rowCount, 'row');
   const source = file === '' ? '' : ` from ${withoutAddressSecrets(file)}`;
   return [
     `${by}${source}: ${rows}${refused === 0 ? '' : `, ${refused} refused`}`,
@@ -178,7 +182,7 @@ export function describeRequestHeaders(headers: HeaderFamilies | undefined): str
 export function describeDenied(denied: DeniedResponse | undefined): string {
   if (denied?.preset === 'problem+json') return 'with problem+json';
   if (denied === undefined || denied.body === '') return 'without a body';
-  return `with ${quantity(Buffer.byteLength(denied.body), 'byte')} of ${denied.contentType || 'text/plain'}`;
+  return `with ${plural(Buffer.byteLength(denied.body), 'byte')} of ${denied.contentType || 'text/plain'}`;
 }
 
 /** Formats `decision_metadata`: `on`, `off`, or the variable that applies. */

@@ -29,13 +29,13 @@ export interface NodeOptions {
 }
 
 /** Names of the buckets of a node's rules. */
-export interface BucketName {
+export interface NamedBucket {
   /** The node with these rules; a copy with the limits of the customer if they come from a plan. */
   readonly node: PolicyNode;
   /** One per rule. */
   readonly keys: readonly string[];
   /** Number of characters for domain and first entry, which all keys share. */
-  readonly tagLength: number;
+  readonly hashTagLength: number;
   /** See {@link Match.statNames}. */
   readonly statNames: readonly string[];
 }
@@ -66,9 +66,9 @@ export class PolicyNode {
    * Indexes of the entries whose values determine the bucket's name and its rules: {@link bucketEntries}, and the
    * customer if several customers share the bucket and one of them may be blocked.
    */
-  readonly nameEntries: readonly number[];
+  readonly bucketAndPlanEntries: readonly number[];
   /** The bucket of every descriptor that ends here, once it is named; undefined if values are part of the name. */
-  fixedBucket: BucketName | undefined;
+  fixedBucket: NamedBucket | undefined;
   /** Children, by entry key. Only {@link add} changes them. */
   levels = NO_LEVELS;
   /** Shared by the whole tree. */
@@ -111,7 +111,7 @@ export class PolicyNode {
     this.sharedCustomer =
       isCustomer && takesMany && shareThreshold ? this.depth : (parent?.sharedCustomer ?? -1);
     const isNamed = this.sharedCustomer < 0 || this.plans?.hasBlocked !== true;
-    this.nameEntries = isNamed ? this.bucketEntries : [...this.bucketEntries, this.sharedCustomer];
+    this.bucketAndPlanEntries = isNamed ? this.bucketEntries : [...this.bucketEntries, this.sharedCustomer];
     this.isSecret = isSecret;
     this.fixedPart = textPart(fields.key) + (this.isValueInBucket ? '' : fixedValuePart(this));
   }

@@ -2,7 +2,7 @@ import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { MatchWork } from './match-work.js';
 import type { PlanTable } from './plans/plan-table.js';
-import { isPlanned } from './plans/planned-rules.js';
+import { hasPlanValues } from './plans/planned-rules.js';
 import { canDeny, type DeniedResponse, type HeaderFamilies, type PhaseSchedule, type Rule } from './rule.js';
 
 /**
@@ -30,9 +30,9 @@ export interface Match {
    * other rule next to it.
    */
   readonly rules: readonly Rule[];
-  /** The bucket of each rule for these entries ({@link TakeItem.key}). */
+  /** The bucket of each rule for these entries ({@link Take.key}). */
   readonly keys: readonly string[];
-  readonly tagLength: number;
+  readonly hashTagLength: number;
   /** Phase and failure policy of the node where the descriptor ended, or of the file; used for limit overrides. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
@@ -87,7 +87,7 @@ export interface DomainPolicy extends DomainSettings {
   /** All rules of the tree, in file order. */
   readonly rules: readonly Rule[];
   /** The rules of the whole domain that may deny. */
-  readonly denial: PossibleDenial;
+  readonly possibleDenial: PossibleDenial;
   /**
    * Runs `derive`, then walks the tree. Never fails, but the result means nothing if {@link MatchWork.exceeded} is set
    * afterwards. Without `work` there are no bounds. The entries must not change afterwards, because the result for the
@@ -154,7 +154,7 @@ export class PossibleDenial {
       this.hasRules = true;
       if (enforcePercent > 0) this.isEnforced = true;
       if (!canDeny(mayBeBlocked ? { ...rule, onOver: undefined } : rule)) continue;
-      const mayBeActivated = this.plans?.hasActive === true && isPlanned(rules, index);
+      const mayBeActivated = this.plans?.hasActive === true && hasPlanValues(rules, index);
       const activeAtMicros = mayBeActivated ? ALWAYS : rule.phase.activeAtMicros;
       this.addDenier({ activeAtMicros, percent: enforcePercent });
     }

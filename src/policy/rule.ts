@@ -1,7 +1,7 @@
-import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { Rate } from '../limiter/rate.js';
-import { type PlannedRate, type RateSpec, rateSpecOf } from './plans/plan-rate.js';
+import { type PlanRate, type RateSpec, rateSpecOf } from './plans/plan-rate.js';
 
 /** Phases in which a policy is introduced; see docs/policy/answers.md. */
 export const PHASES = ['monitoring', 'grace_period', 'active'] as const;
@@ -108,7 +108,7 @@ export interface RuleSpec {
    */
   readonly rate: RateSpec | undefined;
   /** The rate, if numbers come from the plan of the customer. */
-  readonly plan: PlannedRate | undefined;
+  readonly plan: PlanRate | undefined;
   /** Absent for a limit whose takes are final. */
   readonly hold: HoldSpec | undefined;
   readonly phase: PhaseSchedule;
@@ -132,7 +132,7 @@ export interface RuleSpec {
   /** The marks of a soft limit, which never denies; undefined for any other limit. */
   readonly onOver: OnOver | undefined;
   /** Name of the next limit of the list, which pays for the requests that do not fit (`then`); '' without it. */
-  readonly spillsTo: string;
+  readonly nextLimit: string;
   /** `metadata` of the node, a JSON object; undefined without it. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
 }
@@ -165,20 +165,20 @@ export interface RuleNames {
 }
 
 /** Adds decisions of one rule to the numbers of its series, which it has found once. */
-export interface RuleCounter {
+export interface RuleMetrics {
   /** Identifies the counts that it adds to. */
   readonly owner: object;
   /**
    * Counts a decided descriptor. `wouldBeThrottled`: the hits did not fit, but the phase or shadow mode allowed the
    * descriptor. Soft limits over their limit are counted separately.
    */
-  decided(overLimit: boolean, wouldBeThrottled: boolean): void;
+  countDecision(overLimit: boolean, wouldBeThrottled: boolean): void;
   /**
    * Counts a descriptor in the statistics of envoyproxy/ratelimit, where the rule has the name `stat` (see
    * Match.statNames). `outcome` is undefined if nothing decided the descriptor. `shadowed`: the hits did not fit, but
    * `shadow_mode` or the phase allowed the descriptor.
    */
-  counted(stat: string, take: TakeItem, outcome: TakeOutcome | undefined, shadowed: boolean): void;
+  countReference(stat: string, take: Take, outcome: TakeOutcome | undefined, shadowed: boolean): void;
 }
 
 /** A compiled limit. Immutable, except for {@link counter}; it lives as long as its tree. */
@@ -186,29 +186,29 @@ export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
   /** Absent for `unlimited: true`. */
   readonly rate: Rate | undefined;
   /** The counter of the service that counted the rule last. Found with the rule, it costs no lookup by name. */
-  counter: RuleCounter | undefined;
+  counter: RuleMetrics | undefined;
 }
 
 /**
  * Returns whether a rule may deny requests in its active phase. Unlimited rules, soft limits, limits that spill
  * (`then`), and rules in shadow mode or with `enforce_percent: 0` never do.
  */
-export function canDeny({ rate, onOver, spillsTo, shadowMode, enforcePercent }: Rule): boolean {
-  if (rate === undefined || onOver !== undefined || spillsTo !== '') return false;
+export function canDeny({ rate, onOver, nextLimit, shadowMode, enforcePercent }: Rule): boolean {
+  if (rate === undefined || onOver !== undefined || nextLimit !== '') return false;
   return !shadowMode && enforcePercent > 0;
 }
 
 /** Returns the last limit of the chain (`then`) that contains the rule at `index`, which decides for the chain. */
 export function lastOfChain(rules: readonly Rule[], index: number): Rule {
   let at = index;
-  while (rules[at]?.spillsTo !== '' && at + 1 < rules.length) at++;
+  while (rules[at]?.nextLimit !== '' && at + 1 < rules.length) at++;
   return rules[at] as Rule;
 }
 
 /** Returns the limits of a chain (`then`) before the rule at `index`, which pays for them. */
 export function limitsBefore(rules: readonly Rule[], index: number): readonly Rule[] {
   let first = index;
-  while (first > 0 && rules[first - 1]?.spillsTo !== '') first--;
+  while (first > 0 && rules[first - 1]?.nextLimit !== '') first--;
   return rules.slice(first, index);
 }
 
@@ -231,7 +231,7 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, rate: Rate | undefined, 
     requestHeaders: spec.requestHeaders,
     deniedResponse: spec.deniedResponse,
     onOver: spec.onOver,
-    spillsTo: spec.spillsTo,
+    nextLimit: spec.nextLimit,
     metadata: spec.metadata,
     statName: names.statName,
     bucketSuffix: names.bucketSuffix,

@@ -5,7 +5,7 @@ import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { MatchWork } from '../policy/match-work.js';
-import type { RuleCounter } from '../policy/rule.js';
+import type { RuleMetrics } from '../policy/rule.js';
 import type { AnswerOptions } from '../service/answer/answer-options.js';
 import type { CountedSeries, DecisionCounts, DecisionObserver } from '../service/decision-observer.js';
 import { Refusal } from '../service/refusal.js';
@@ -171,19 +171,19 @@ export class Decider {
 
 /** Returns an observer that collects the limits that a call meets in the verdict of the latest call. */
 function observerOf(verdict: () => Verdict, rowOf: RowOf): DecisionObserver {
-  const counterOf = (domain: string, label: string): RuleCounter => {
+  const counterOf = (domain: string, label: string): RuleMetrics => {
     const row = rowOf(domain, label);
     const decided = (denied: boolean, over: boolean) => verdict().uses.push({ row, denied, over });
-    return { owner: counts, counted: nothing, decided };
+    return { owner: counts, countReference: nothing, countDecision: decided };
   };
   const noteEntries = (_policy: unknown, { entries }: { readonly entries: readonly Entry[] }): void => {
     verdict().entries ??= entries;
   };
   const counts: DecisionCounts = {
     counterOf,
-    passedOver: nothing,
+    softLimitExceeded: nothing,
     spilled: nothing,
-    forgiven: nothing,
+    uncollected: nothing,
     unmatched: (_domain, entries) => {
       verdict().entries ??= entries;
       return NO_SERIES;

@@ -1,4 +1,4 @@
-import type { BucketStore, LocalStore, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { BucketStore, LocalStore, Take, TakeOutcome } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import { isCharge, MAX_FILL_MICROS, MAX_UINT32, type Rate } from '../limiter/rate.js';
@@ -6,7 +6,7 @@ import type { TokenBucketRate } from '../limiter/token-bucket.js';
 import { rateOf, rateSpecOf } from '../policy/plans/plan-rate.js';
 import { isBlocked } from '../policy/plans/planned-rules.js';
 import type { Rule } from '../policy/rule.js';
-import type { PlannedTake } from '../service/plan.js';
+import type { MatchedTake } from '../service/plan.js';
 
 /*
  * Finds the limits that would have denied nobody, or few requests. A store without limits takes the hits of all
@@ -101,11 +101,13 @@ class Sender {
   }
 
   /** Returns the hits above what `rate` refills in the log, as if the log was repeated; not above 0 if it keeps up. */
-  excess({ p, q }: TokenBucketRate, spanMicros: number): number {
+  excess({ refillNumerator, refillDenominator }: TokenBucketRate, spanMicros: number): number {
     // After the last request of a steady caller, the next one is as far away as the others.
     const periodMicros =
       ((this.lastMicros - this.firstMicros) * this.moments) / Math.max(1, this.moments - 1);
-    return this.moments < 2 ? 0 : this.hits - (Math.max(spanMicros, periodMicros) * q) / p;
+    return this.moments < 2
+      ? 0
+      : this.hits - (Math.max(spanMicros, periodMicros) * refillDenominator) / refillNumerator;
   }
 }
 
@@ -239,7 +241,7 @@ function allowed(share: number, requests: number): number {
 
 /** A store in this process. */
 interface LocalBuckets extends BucketStore, LocalStore {
-  take(items: readonly TakeItem[]): readonly TakeOutcome[];
+  take(takes: readonly Take[]): readonly TakeOutcome[];
 }
 
 /** A store whose limits are never exceeded. It observes what all requests of a log would use. */
@@ -260,19 +262,19 @@ export class UnlimitedStore implements LocalBuckets {
     this.#clock = clock;
   }
 
-  take(items: readonly TakeItem[]): readonly TakeOutcome[] {
+  take(takes: readonly Take[]): readonly TakeOutcome[] {
     const nowMicros = this.#clock.wallMicros();
     if (Number.isNaN(this.#firstMicros)) {
       this.#firstMicros = nowMicros;
       this.#sinceMicros = nowMicros;
     }
-    const outcomes = this.#store.take(items.map((item) => this.#unlimited(item)));
+    const outcomes = this.#store.take(takes.map((take) => this.#unlimited(take)));
     /** Whether an earlier limit of the chain (`then`) pays, so that the item is skipped. */
     let isPaid = false;
-    for (let at = 0; at < items.length; at++) {
-      const item = items[at] as TakeItem;
+    for (let at = 0; at < takes.length; at++) {
+      const item = takes[at] as Take;
       const outcome = outcomes[at] as TakeOutcome;
-      if (item.enforcement === 'spill') isPaid ||= !outcome.limited;
+      if (item.enforcement === 'spill') isPaid ||= !outcome.overLimit;
       else if (isPaid) isPaid = false;
       else this.#note(item, outcome, nowMicros);
     }
@@ -293,26 +295,26 @@ export class UnlimitedStore implements LocalBuckets {
     return needed;
   }
 
-  #unlimited(item: TakeItem): TakeItem {
-    if (item.enforcement === 'spill') return item;
-    const { key, tagLength, hits, refund, holds, settles } = item;
-    let rate = this.#rates.get(item.rate);
+  #unlimited(take: Take): Take {
+    if (take.enforcement === 'spill') return take;
+    const { key, hashTagLength, hits, refund, holds, settles } = take;
+    let rate = this.#rates.get(take.rate);
     if (rate === undefined) {
-      rate = unlimitedRate(item.rate);
-      this.#rates.set(item.rate, rate);
+      rate = unlimitedRate(take.rate);
+      this.#rates.set(take.rate, rate);
     }
-    return { key, tagLength, rate, hits, refund, enforcement: 'observe', holds, settles };
+    return { key, hashTagLength, rate, hits, refund, enforcement: 'observe', holds, settles };
   }
 
-  #note(item: TakeItem, outcome: TakeOutcome, nowMicros: number): void {
-    const { key, hits, refund, rate, settles } = item;
+  #note(take: Take, outcome: TakeOutcome, nowMicros: number): void {
+    const { key, hits, refund, rate, settles } = take;
     if (settles !== undefined) {
       // The difference between the use of a hold and its estimate.
       const sender = outcome.hold === 'settled' ? this.#senders.get(key) : undefined;
       if (sender !== undefined) sender.hits += refund ? -hits : hits;
       return;
     }
-    const { rule } = item as PlannedTake;
+    const { rule } = take as MatchedTake;
     const demand = rule && this.#demandOf(rule);
     if (demand === undefined) return;
     if (demand instanceof BucketDemand)
@@ -346,8 +348,8 @@ export class UnlimitedStore implements LocalBuckets {
 }
 
 function demandOf(rule: Rule, firstMicros: number): Demand | undefined {
-  const { rate, onOver, spillsTo } = rule;
-  if (rate === undefined || onOver !== undefined || spillsTo !== '' || isBlocked(rule)) return undefined;
+  const { rate, onOver, nextLimit } = rule;
+  if (rate === undefined || onOver !== undefined || nextLimit !== '' || isBlocked(rule)) return undefined;
   if (rate.kind === 'concurrency') return new ConcurrencyDemand();
   return rate.kind === 'window' ? new WindowDemand(rate, firstMicros) : new BucketDemand(rate);
 }
@@ -358,7 +360,7 @@ function unlimitedRate(rate: Rate): Rate {
   const debt = { maxDebt: 0, minChargeHits: Number.POSITIVE_INFINITY };
   if (spec.kind === 'concurrency') return rateOf({ ...spec, max: MAX_UINT32 }, false);
   if (spec.kind === 'window') return rateOf({ ...spec, ...debt, requestsPerUnit: MAX_UINT32 }, false);
-  const { p, q } = rate as TokenBucketRate;
-  const maxTokens = Math.min(MAX_UINT32, Math.floor((MAX_FILL_MICROS / p) * q));
+  const { refillNumerator, refillDenominator } = rate as TokenBucketRate;
+  const maxTokens = Math.min(MAX_UINT32, Math.floor((MAX_FILL_MICROS / refillNumerator) * refillDenominator));
   return rateOf({ ...spec, ...debt, maxTokens }, false);
 }

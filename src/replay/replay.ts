@@ -1,4 +1,4 @@
-import type { BucketStore, LocalStore, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { BucketStore, LocalStore, Take, TakeOutcome } from '../limiter/bucket-store.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import type { Rule } from '../policy/rule.js';
 import { MemoryStore } from '../storage/memory/memory-store.js';
@@ -238,9 +238,9 @@ function holdsIn({ domains }: PolicySet): boolean {
 
 /** Returns a store that shows its takes to another one. */
 function observed(store: MemoryStore, observer: UnlimitedStore): BucketStore & LocalStore {
-  const take = (items: readonly TakeItem[]): readonly TakeOutcome[] => {
-    observer.take(items);
-    return store.take(items);
+  const take = (takes: readonly Take[]): readonly TakeOutcome[] => {
+    observer.take(takes);
+    return store.take(takes);
   };
   return { take, close: () => store.close() };
 }

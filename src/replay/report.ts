@@ -2,7 +2,7 @@ import type { Rate } from '../limiter/rate.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { describeLimit, describeMicros } from '../policy/describe.js';
 import type { Rule } from '../policy/rule.js';
-import { quantity } from '../runtime/texts.js';
+import { plural } from '../runtime/texts.js';
 import type { NoLimit } from './limits-needed.js';
 import { type LineFault, NO_REQUEST, UNREADABLE } from './log-request.js';
 import { JUMP_MICROS, type ReplayOptions, type ReplayResult } from './replay.js';
@@ -118,7 +118,7 @@ function whyText(why: NoLimit | undefined, { rate }: Rule): string | null {
   if (why.kind === 'short_log')
     return 'the log is shorter than one window of this limit; replay a log that contains a whole window';
   if (why.kind === 'debt') return 'with allow_debt, a window takes its excess from the next window';
-  const callers = quantity(why.callers, 'caller');
+  const callers = plural(why.callers, 'caller');
   const sends = why.callers === 1 ? 'sends' : 'send';
   return (
     `${callers} ${sends} more than the limit refills during the whole log, by up to ${percentText(why.excess)}; ` +

@@ -1,4 +1,4 @@
-import { expectState } from './invariant.js';
+import { checkInvariant } from './invariant.js';
 
 /**
  * Share of the capacity that is reserved for new connections, and the maximum share that a new connection may acquire
@@ -61,7 +61,7 @@ export class FairCapacity {
   /** Releases `amount`. `contended` lists the parts that were counted for a connection when they were acquired. */
   release(amount: number, contended?: Iterable<readonly [connection: unknown, amount: number]>): void {
     this.#used -= amount;
-    expectState(this.#used >= 0, 'released capacity never exceeds acquired capacity');
+    checkInvariant(this.#used >= 0, 'released capacity never exceeds acquired capacity');
     if (contended === undefined) return;
     for (const [connection, part] of contended) {
       const left = (this.#held.get(connection) ?? 0) - part;

@@ -35,6 +35,6 @@ export function invariant(holds: boolean, what: string): void {
 }
 
 /** Checks a condition like {@link invariant}, but only reports a failure, because the operation can continue. */
-export function expectState(holds: boolean, what: string): void {
+export function checkInvariant(holds: boolean, what: string): void {
   if (!holds) report(new BrokenInvariant(what));
 }

@@ -26,7 +26,7 @@ export function shownAddress(address: string): string {
  * Returns the first characters of a text from a file, for a message. A cut could remove the "@" that ends a login, so
  * the login is removed before.
  */
-export function shownStart(text: string, most = 60): string {
+export function safePrefix(text: string, most = 60): string {
   return withoutAddressSecrets(text).slice(0, most);
 }
 

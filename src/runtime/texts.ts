@@ -1,10 +1,10 @@
 /** Returns a count with its noun: `1 rule`, `2 rules`. */
-export function quantity(count: number, one: string, many = `${one}s`): string {
+export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
 /** Returns the first names for a message, and the number of the others: `a, b, and 3 more`. `show` quotes a name. */
-export function firstNames(names: readonly string[], max: number, show = (name: string) => name): string {
+export function listSome(names: readonly string[], max: number, show = (name: string) => name): string {
   const more = names.length - max;
   return names.slice(0, max).map(show).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
@@ -15,7 +15,7 @@ export const MAX_CHARACTERS = 256;
 /** Returns the beginning of a string with more than `most` characters, and the number of missing characters. */
 export function shown(text: string, most = MAX_CHARACTERS): string {
   if (text.length <= most) return text;
-  return `${text.slice(0, most)}… (${quantity(text.length - most, 'more character')})`;
+  return `${text.slice(0, most)}… (${plural(text.length - most, 'more character')})`;
 }
 
 const MINUTE = 60;
@@ -24,10 +24,10 @@ const DAY = 86_400;
 
 /** Formats a duration in words, rounded down to one unit: `1 second`, `59 minutes`, `47 hours`, `2 days`. */
 export function spanInWords(seconds: number): string {
-  if (seconds < MINUTE) return quantity(Math.floor(seconds), 'second');
-  if (seconds < HOUR) return quantity(Math.floor(seconds / MINUTE), 'minute');
-  if (seconds < 2 * DAY) return quantity(Math.floor(seconds / HOUR), 'hour');
-  return quantity(Math.floor(seconds / DAY), 'day');
+  if (seconds < MINUTE) return plural(Math.floor(seconds), 'second');
+  if (seconds < HOUR) return plural(Math.floor(seconds / MINUTE), 'minute');
+  if (seconds < 2 * DAY) return plural(Math.floor(seconds / HOUR), 'hour');
+  return plural(Math.floor(seconds / DAY), 'day');
 }
 
 /** Formats a duration for people: `0.3s`, `42s`, `9m58s`, `5h04m`, `3d02h`. */

@@ -4,7 +4,7 @@ import { didYouMean, type KeyPath, rulePaths, whyUnmatched } from '../config/sho
 import type { Entry } from '../limiter/entry.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import type { Closers } from '../runtime/closers.js';
-import { firstNames, shown } from '../runtime/texts.js';
+import { listSome, shown } from '../runtime/texts.js';
 import { throttledLog } from '../runtime/timers.js';
 import type { DecisionWarnings } from '../service/decision-observer.js';
 import { MAX_TOKEN_CHARACTERS } from '../service/holds/hold-token.js';
@@ -149,7 +149,7 @@ export class UnmatchedWarnings {
   #whyUnknownDomain(named: string): string {
     const known = [...(this.#policies()?.domains.keys() ?? [])];
     const near = didYouMean(named, known);
-    const names = firstNames(known, NAMED_DOMAINS, shellText);
+    const names = listSome(known, NAMED_DOMAINS, shellText);
     const hint = known.length === 0 ? 'no domain is loaded' : near || `the loaded domains are ${names}`;
     return sentence(shown(hint, MAX_TEXT));
   }
@@ -158,7 +158,7 @@ export class UnmatchedWarnings {
     const domain = shown(shellText(named), MAX_TEXT);
     this.#log.warn(
       { domain },
-      `no policy has this domain, so its requests are not limited: ${this.#whyUnknownDomain(named)} ` +
+      `no policy has this domain, so its requests are not overLimit: ${this.#whyUnknownDomain(named)} ` +
         'If the domain should have no limits, create a policy file with on_unmatched: ignore',
     );
   }

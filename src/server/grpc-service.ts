@@ -21,7 +21,7 @@ import type { Closers } from '../runtime/closers.js';
 import { Signal } from '../runtime/signal.js';
 import { throttledLog } from '../runtime/timers.js';
 import { runInTurns } from '../runtime/turns.js';
-import { HoldMarks } from '../service/holds/hold-marks.js';
+import { TokenMac } from '../service/holds/hold-marks.js';
 import type { DecisionLog } from '../service/record/decision-record.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';
 import { WaitingRequests } from '../service/waiting-requests.js';
@@ -176,8 +176,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers) {
 }
 
 /** Returns the marks of hold tokens, with a key that the processes of one Redis share once a policy has holds. */
-function sharedMarks(store: Store, policies: PolicyProvider, clock: Clock): HoldMarks {
-  const marks = new HoldMarks(clock);
+function sharedMarks(store: Store, policies: PolicyProvider, clock: Clock): TokenMac {
+  const marks = new TokenMac(clock);
   let isShared = false;
   const share = (): void => {
     const domains = [...(policies.current()?.domains.values() ?? [])];

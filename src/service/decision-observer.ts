@@ -1,8 +1,8 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
-import type { RuleCounter } from '../policy/rule.js';
-import type { PlannedTake } from './plan.js';
+import type { RuleMetrics } from '../policy/rule.js';
+import type { MatchedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
 import type { GivenUpReason } from './record/decision-record.js';
 
@@ -26,13 +26,13 @@ export interface DecisionCounts {
    * Returns the counter of a limit. `label`: `Rule.path`, or `override`. `stat`: `Rule.statName`, or the name that the
    * reference gives a limit override, which callers choose (`fromCaller`).
    */
-  counterOf(domain: string, label: string, stat: string, fromCaller: boolean): RuleCounter;
+  counterOf(domain: string, label: string, stat: string, fromCaller: boolean): RuleMetrics;
   /** Counts a descriptor of a request that passed over the soft limit `rule`. `marked`: the request was marked. */
-  passedOver(domain: string, rule: string, marked: boolean): void;
+  softLimitExceeded(domain: string, rule: string, marked: boolean): void;
   /** Counts a descriptor of an allowed request that did not fit into `rule`, and for which another limit paid. */
   spilled(domain: string, rule: string): void;
   /** Counts `hits` of a charge that exceeded the `max_debt` of `rule`. */
-  forgiven(domain: string, rule: string, hits: number): void;
+  uncollected(domain: string, rule: string, hits: number): void;
   /** Counts a descriptor that matched no rule. */
   unmatched(domain: string, entries: readonly Entry[]): CountedSeries;
   /** Counts a request, with its number of descriptors, for a domain that has no policy. */
@@ -103,7 +103,7 @@ export interface DecisionWarnings {
 }
 
 /** The fields of a take that are counted. */
-export type CountedTake = Pick<PlannedTake, 'key' | 'rate' | 'hits' | 'label' | 'rule' | 'outcome'>;
+export type CountedTake = Pick<MatchedTake, 'key' | 'rate' | 'hits' | 'rulePath' | 'rule' | 'outcome'>;
 
 /** Counts hits by bucket. The hot path calls it, so implementations sample the calls. */
 export interface BucketCounter {

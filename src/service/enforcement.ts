@@ -1,7 +1,7 @@
 import type { Enforcement } from '../limiter/bucket-store.js';
 import { isBlocked } from '../policy/plans/planned-rules.js';
 import { type PhaseSchedule, phaseAt, type Rule } from '../policy/rule.js';
-import { chainsOf, type Decision, isSoft, type PlannedTake, type RequestContext } from './plan.js';
+import { chainsOf, type DescriptorState, isSoft, type MatchedTake, type RequestContext } from './plan.js';
 
 /** The properties of a request that its enforcement depends on; see RequestContext. */
 interface EnforcementContext {
@@ -36,7 +36,7 @@ export function enforcementOfRule(rule: Rule, quota: boolean, context: Enforceme
 const NO_RULES: readonly Rule[] = [];
 
 /** Returns the rules of a decision that may replace other rules: none for a limit override. */
-function replacingRules({ match, overridden }: Decision): readonly Rule[] {
+function replacingRules({ match, overridden }: DescriptorState): readonly Rule[] {
   return overridden ? NO_RULES : match.rules;
 }
 
@@ -44,21 +44,21 @@ function replacingRules({ match, overridden }: Decision): readonly Rule[] {
  * Removes takes whose rule another rule `replaces`. A block stays, because a rule that does not know the customer would
  * otherwise let its requests pass.
  */
-function applyReplaces(decisions: readonly Decision[]): void {
+function applyReplaces(states: readonly DescriptorState[]): void {
   const names = new Set<string>();
-  for (const decision of decisions) {
-    for (const rule of replacingRules(decision)) for (const name of rule.replaces) names.add(name);
+  for (const state of states) {
+    for (const rule of replacingRules(state)) for (const name of rule.replaces) names.add(name);
   }
-  for (const decision of decisions) {
-    decision.oldestEnds = decision.oldestEnds.filter(({ name }) => name === '' || !names.has(name));
+  for (const state of states) {
+    state.oldestSettlements = state.oldestSettlements.filter(({ name }) => name === '' || !names.has(name));
     // The limits of a chain are replaced together, because the last one decides for all of them.
-    decision.takes = chainsOf(decision.takes)
+    state.takes = chainsOf(state.takes)
       .filter((chain) => !chain.some((take) => isReplaced(take, names)))
       .flat();
   }
 }
 
-function isReplaced({ rule, name }: PlannedTake, names: ReadonlySet<string>): boolean {
+function isReplaced({ rule, name }: MatchedTake, names: ReadonlySet<string>): boolean {
   return name !== '' && names.has(name) && !(rule !== undefined && isBlocked(rule));
 }
 
@@ -66,14 +66,14 @@ function isReplaced({ rule, name }: PlannedTake, names: ReadonlySet<string>): bo
  * Returns whether a decision counts as a quota that always allows, so that no quota denies the request, as in the
  * reference. This applies to a quota in shadow mode and, with QUOTA_MODE, to a descriptor without a limit.
  */
-export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean {
-  const { takes, unlimited, onlyEnds } = decision;
-  if (onlyEnds) return false;
+export function isPassingQuota(state: DescriptorState, quotaMode: boolean): boolean {
+  const { takes, unlimited, onlySettles } = state;
+  if (onlySettles) return false;
   if (takes.length === 0) return quotaMode && !unlimited;
   // A node with only soft limits is like a node without a limit.
   let passes = quotaMode;
   for (let at = 0; at < takes.length; at++) {
-    const take = takes[at] as PlannedTake;
+    const take = takes[at] as MatchedTake;
     if (isSoft(take)) continue;
     if (!take.quota || !take.shadow) return false;
     passes = true;
@@ -86,7 +86,7 @@ export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean 
  * Otherwise a draw could drop the quota that is not full, and the others would deny.
  */
 function drawForQuotas(context: RequestContext): void {
-  const quotas = context.decisions.flatMap(({ takes }) =>
+  const quotas = context.states.flatMap(({ takes }) =>
     takes.filter(({ ruleEnforcement }) => ruleEnforcement === 'quota'),
   );
   const percent = quotas.reduce((max, { rule }) => Math.max(max, rule?.enforcePercent ?? 100), 0);
@@ -98,31 +98,31 @@ function drawForQuotas(context: RequestContext): void {
 }
 
 /** Sets quotas to `observe` if another one always allows: then they cannot deny the request. */
-function applyPassingQuotas({ decisions, options }: RequestContext): void {
-  if (!decisions.some((decision) => isPassingQuota(decision, options.answers.quotaMode))) return;
-  for (const { takes } of decisions) {
+function applyPassingQuotas({ states, options }: RequestContext): void {
+  if (!states.some((state) => isPassingQuota(state, options.answers.quotaMode))) return;
+  for (const { takes } of states) {
     for (const take of takes) if (take.enforcement === 'quota') take.enforcement = 'observe';
   }
 }
 
 /** Applies the effects of decisions on each other: rules that replace others, and quotas that deny together. */
 export function applyReplacesAndQuotas(context: RequestContext): void {
-  const { decisions } = context;
+  const { states } = context;
   let replaces = false;
   let quotas = false;
   let drawn = false;
-  for (let i = 0; i < decisions.length; i++) {
-    const decision = decisions[i] as Decision;
-    const rules = replacingRules(decision);
+  for (let i = 0; i < states.length; i++) {
+    const state = states[i] as DescriptorState;
+    const rules = replacingRules(state);
     for (let at = 0; at < rules.length; at++) if ((rules[at] as Rule).replaces.length > 0) replaces = true;
-    for (let at = 0; at < decision.takes.length; at++) {
-      const { quota, rule } = decision.takes[at] as PlannedTake;
+    for (let at = 0; at < state.takes.length; at++) {
+      const { quota, rule } = state.takes[at] as MatchedTake;
       if (!quota) continue;
       quotas = true;
       if (rule !== undefined && rule.enforcePercent < 100) drawn = true;
     }
   }
-  if (replaces) applyReplaces(decisions);
+  if (replaces) applyReplaces(states);
   if (!quotas) return;
   if (drawn) drawForQuotas(context);
   applyPassingQuotas(context);

@@ -1,6 +1,6 @@
 import type { Descriptor, RateLimitOverride } from '../codec/messages.js';
 import { windowRate } from '../limiter/fixed-window.js';
-import type { HoldOrder } from '../limiter/holds/hold.js';
+import type { NewHold } from '../limiter/holds/hold.js';
 import type { Rate } from '../limiter/rate.js';
 import { tokenBucketRate } from '../limiter/token-bucket.js';
 import { UNIT_MICROS, type WindowUnit } from '../limiter/window-unit.js';
@@ -10,7 +10,14 @@ import type { Algorithm, Match } from '../policy/policy.js';
 import type { HoldSpec, Rule } from '../policy/rule.js';
 import { applyReplacesAndQuotas, enforcementOf, enforcementOfRule } from './enforcement.js';
 import { type BoundHold, newHold, noHold } from './holds/hold-ids.js';
-import { Decision, hitsOf, NO_TAKES, OVERRIDE_LABEL, type PlannedTake, type RequestContext } from './plan.js';
+import {
+  DescriptorState,
+  hitsOf,
+  type MatchedTake,
+  NO_TAKES,
+  OVERRIDE_LABEL,
+  type RequestContext,
+} from './plan.js';
 import type { GivenUpReason, HoldRecord } from './record/decision-record.js';
 
 /**
@@ -18,22 +25,22 @@ import type { GivenUpReason, HoldRecord } from './record/decision-record.js';
  * item for each bucket. If the request exceeds a bound, returns this bound, and the decisions are incomplete.
  */
 export function matchAndPlan(context: RequestContext): GivenUpReason | undefined {
-  const { policy, decisions, options } = context;
+  const { policy, states, options } = context;
   const { descriptors } = context.request;
   const { matchWork, maxLimits } = options;
   matchWork.reset();
   let limits = 0;
   for (let i = 0; i < descriptors.length; i++) {
     const descriptor = descriptors[i] as Descriptor;
-    let decision = settlementDecision(context, descriptor);
-    if (decision === undefined) {
+    let state = settlementDecision(context, descriptor);
+    if (state === undefined) {
       const match = policy.match(descriptor.entries, matchWork);
       if (matchWork.exceeded !== undefined) return matchWork.exceeded;
-      decision = planDescriptor(context, descriptor, match);
+      state = matchRules(context, descriptor, match);
     }
-    limits += decision.takes.length + decision.oldestEnds.length;
+    limits += state.takes.length + state.oldestSettlements.length;
     if (limits > maxLimits) return 'limits';
-    decisions.push(decision);
+    states.push(state);
   }
   applyReplacesAndQuotas(context);
   return undefined;
@@ -46,10 +53,10 @@ const NONE: readonly never[] = [];
  * descriptor. Returns undefined if the descriptor has no token. Only domains with holds have tokens.
  */
 function settlementDecision(
-  { policy, options, settlements, decisions }: RequestContext,
+  { policy, options, settlements, states }: RequestContext,
   descriptor: Descriptor,
-): Decision | undefined {
-  const ends = settlements?.ends[decisions.length];
+): DescriptorState | undefined {
+  const ends = settlements?.ends[states.length];
   if (ends === undefined) return undefined;
   const { entries } = descriptor;
   const { entry } = options.answers.holdNames;
@@ -59,32 +66,32 @@ function settlementDecision(
   const match: Match = {
     rules: NONE,
     keys: NONE,
-    tagLength: 0,
+    hashTagLength: 0,
     phase,
     onStoreFailure,
     entries: entries.length === 1 ? [hidden] : entries.map((one) => (one.key === entry ? hidden : one)),
     onUnmatched: undefined,
     statNames: NONE,
   };
-  return new Decision(match, NO_TAKES, false, false, ends);
+  return new DescriptorState(match, NO_TAKES, false, false, ends);
 }
 
 /** Plans the takes of a matched descriptor. */
-export function planDescriptor(context: RequestContext, descriptor: Descriptor, match: Match): Decision {
+export function matchRules(context: RequestContext, descriptor: Descriptor, match: Match): DescriptorState {
   const { rules, entries } = match;
   if (descriptor.limit !== undefined && entries.length > 0) {
     const take = takeOfOverride(context, descriptor, match, descriptor.limit);
-    return new Decision(match, [take], false, true);
+    return new DescriptorState(match, [take], false, true);
   }
   const count = rules.length;
   const unlimited = count > 0 && (rules[0] as Rule).rate === undefined;
-  if (count === 0 || unlimited) return new Decision(match, NO_TAKES, unlimited);
-  const takes = new Array<PlannedTake>(count);
+  if (count === 0 || unlimited) return new DescriptorState(match, NO_TAKES, unlimited);
+  const takes = new Array<MatchedTake>(count);
   for (let i = 0; i < count; i++) takes[i] = takeOfRule(context, descriptor, match, i, rules[i] as Rule);
-  const decision = new Decision(match, takes, false);
-  if (!context.policy.hasHolds) return decision;
+  const state = new DescriptorState(match, takes, false);
+  if (!context.policy.hasHolds) return state;
   const others = isBlocked(rules[0] as Rule) ? takesOfUnblocked(context, descriptor, match) : NO_TAKES;
-  return separateEnds(decision, others);
+  return separateSettlements(state, others);
 }
 
 /**
@@ -95,7 +102,7 @@ function takesOfUnblocked(
   context: RequestContext,
   descriptor: Descriptor,
   match: Match,
-): readonly PlannedTake[] {
+): readonly MatchedTake[] {
   return match.rules.flatMap((rule, index) => {
     const unblocked = unblockedRule(rule);
     if (unblocked?.hold?.pair !== 'oldest') return [];
@@ -111,8 +118,8 @@ export function takeWithoutBlock(
   context: RequestContext,
   descriptor: Descriptor,
   match: Match,
-  take: PlannedTake,
-): PlannedTake {
+  take: MatchedTake,
+): MatchedTake {
   const { rule } = take;
   const unblocked = rule && unblockedRule(rule);
   if (unblocked === undefined) return take;
@@ -131,8 +138,8 @@ function takeOfRule(
   match: Match,
   index: number,
   rule: Rule,
-): PlannedTake {
-  const spills = rule.spillsTo !== '';
+): MatchedTake {
+  const spills = rule.nextLimit !== '';
   const { request } = context;
   const { answers } = context.options;
   const isSoft = rule.onOver !== undefined;
@@ -150,22 +157,22 @@ function takeOfRule(
   const isEnd = pairsOldest && asked > 0;
   const hits = starts ? context.boundedSlots(rule.rate, hold?.amount ?? asked) : asked;
   const key = match.keys[index] as string;
-  const { tagLength } = match;
+  const { hashTagLength } = match;
   return {
-    key: isBlocked(rule) ? blockedKey({ key, tagLength }) : key,
-    tagLength,
+    key: isBlocked(rule) ? blockedKey({ key, hashTagLength }) : key,
+    hashTagLength,
     rate: rule.rate as Rate,
     hits,
     refund,
     holds: hold !== undefined && !isEnd ? holdOf(rule.digest, starts ? hits : 0, hold) : undefined,
     enforcement: answers.shadowMode && !spills ? 'observe' : ruleEnforcement,
     ruleEnforcement,
-    marks: isSoft && phaseEnforcement === 'enforce' && !answers.shadowMode,
+    appliesOnOver: isSoft && phaseEnforcement === 'enforce' && !answers.shadowMode,
     chain: NO_TAKES,
     rule,
     name: rule.name,
-    stat: match.statNames[index] as string,
-    label: rule.path,
+    statName: match.statNames[index] as string,
+    rulePath: rule.path,
     quota,
     shadow: rule.shadowMode,
     onStoreFailure: rule.onStoreFailure,
@@ -184,7 +191,7 @@ function takeOfOverride(
   descriptor: Descriptor,
   match: Match,
   limit: RateLimitOverride,
-): PlannedTake {
+): MatchedTake {
   const { policy, request } = context;
   const { answers } = context.options;
   const unit = OVERRIDE_UNITS[limit.unit] as WindowUnit;
@@ -194,25 +201,25 @@ function takeOfOverride(
     unit,
     limit.requestsPerUnit,
   );
-  const { key, tagLength } = extendedKey(base, shapePart(rate));
+  const { key, hashTagLength } = extendedKey(base, shapePart(rate));
   const quota = answers.quotaMode;
   const ruleEnforcement = enforcementOf(match.phase, false, quota, context);
   const hits = hitsOf(descriptor, request);
   return {
     key,
-    tagLength,
+    hashTagLength,
     rate,
     hits,
     refund: isRefund(descriptor, hits),
     holds: undefined,
     enforcement: answers.shadowMode ? 'observe' : ruleEnforcement,
     ruleEnforcement,
-    marks: false,
+    appliesOnOver: false,
     chain: NO_TAKES,
     rule: undefined,
     name: '',
-    stat: '',
-    label: OVERRIDE_LABEL,
+    statName: '',
+    rulePath: OVERRIDE_LABEL,
     quota,
     shadow: false,
     onStoreFailure: match.onStoreFailure,
@@ -260,36 +267,36 @@ export function findBadDescriptor(descriptors: readonly Descriptor[]): string | 
 }
 
 /** A planned item of a rule. */
-interface PlannedCall {
+interface MatchedCall {
   readonly rule: Rule | undefined;
-  readonly holds?: HoldOrder | undefined;
+  readonly holds?: NewHold | undefined;
   readonly refund: boolean;
 }
 
 /** The planned items of a descriptor. */
 interface Takes<T> {
   takes: readonly T[];
-  oldestEnds: readonly T[];
-  ends: readonly HoldRecord[] | undefined;
+  oldestSettlements: readonly T[];
+  settlementRecords: readonly HoldRecord[] | undefined;
 }
 
 /**
- * Moves the items that report the end of a request to a rule with `pair: oldest` to `oldestEnds`. Ignores all other
- * items in `others`.
+ * Moves the items that report the end of a request to a rule with `pair: oldest` to `oldestSettlements`. Ignores all
+ * other items in `others`.
  */
-function separateEnds<T extends PlannedCall, D extends Takes<T>>(decision: D, others: readonly T[]): D {
-  const { takes } = decision;
-  if (!takes.some(isEnd) && !others.some(isEnd)) return decision;
-  decision.oldestEnds = [...takes, ...others].filter(isEnd);
-  decision.takes = takes.filter((take) => !isEnd(take));
-  decision.ends = [];
-  return decision;
+function separateSettlements<T extends MatchedCall, D extends Takes<T>>(state: D, others: readonly T[]): D {
+  const { takes } = state;
+  if (!takes.some(isEnd) && !others.some(isEnd)) return state;
+  state.oldestSettlements = [...takes, ...others].filter(isEnd);
+  state.takes = takes.filter((take) => !isEnd(take));
+  state.settlementRecords = [];
+  return state;
 }
 
 /**
  * For such a rule, an item is the start of a request with a hold, a refund, or the end of a request with the use as its
  * hits.
  */
-function isEnd({ rule, holds, refund }: PlannedCall): boolean {
+function isEnd({ rule, holds, refund }: MatchedCall): boolean {
   return rule?.hold?.pair === 'oldest' && holds === undefined && !refund;
 }

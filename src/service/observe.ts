@@ -5,11 +5,17 @@ import { isBeyondLimit } from '../limiter/rate.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
 import { redactEntries } from '../policy/redact.js';
-import type { Rule, RuleCounter } from '../policy/rule.js';
+import type { Rule, RuleMetrics } from '../policy/rule.js';
 import { secretKeysOf } from './answer/answer.js';
 import type { Caller } from './caller.js';
 import type { DecisionCounts, DecisionObserver, DecisionWarnings } from './decision-observer.js';
-import { type Decision, isSoft, type PlannedTake, passedOver, type RequestContext } from './plan.js';
+import {
+  type DescriptorState,
+  isSoft,
+  type MatchedTake,
+  type RequestContext,
+  skippedLimits,
+} from './plan.js';
 import {
   decisionLine,
   LOGGED_UNKNOWN_DOMAIN,
@@ -49,18 +55,18 @@ export class Observation {
 
   /** Reports an answered request. */
   answered(context: RequestContext, response: RateLimitResponse): void {
-    const { decisions } = context;
+    const { states } = context;
     const logs = this.warnings.logsDecisions();
     const passes = response.overallCode !== CODE.OVER_LIMIT;
-    for (let index = 0; index < decisions.length; index++) {
-      const decision = decisions[index] as Decision;
+    for (let index = 0; index < states.length; index++) {
+      const state = states[index] as DescriptorState;
       // A quota that is over its limit next to one that is not has the status OVER_LIMIT, but allows the request.
       const overLimit = !passes && response.statuses[index]?.code === CODE.OVER_LIMIT;
-      this.limited(context.policy, decision, overLimit, passes);
+      this.countDescriptor(context.policy, state, overLimit, passes);
       if (!logs || index >= MAX_LOGGED_DESCRIPTORS) continue;
       const micros = this.clock.monotonicMicros() - context.startMicros;
-      const logged = loggedLimits(decision, overLimit);
-      this.warnings.logDecision(decisionLine(context, decision.match.entries, logged, micros));
+      const logged = loggedLimits(state, overLimit);
+      this.warnings.logDecision(decisionLine(context, state.match.entries, logged, micros));
     }
     this.record(context, response);
   }
@@ -69,7 +75,7 @@ export class Observation {
   undecided(context: RequestContext, response: RateLimitResponse, reason: UndecidedReason): void {
     const { request, policy, caller, startMicros } = context;
     // Decisions that were planned before the request was abandoned had no effect.
-    this.record({ request, policy, caller, startMicros, decidedMicros: 0, decisions: [] }, response, reason);
+    this.record({ request, policy, caller, startMicros, decidedMicros: 0, states: [] }, response, reason);
   }
 
   /** Reports a request for a domain that has no policy. */
@@ -89,7 +95,7 @@ export class Observation {
       caller,
       startMicros,
       decidedMicros: 0,
-      decisions: [],
+      states: [],
     };
     this.record(reported, response, 'unknown_domain');
     if (!this.warnings.logsDecisions()) return;
@@ -111,20 +117,20 @@ export class Observation {
   }
 
   /** Counts a descriptor that was not decided in the reference's statistics. */
-  counted(policy: DomainPolicy, { match, takes }: Decision): void {
+  counted(policy: DomainPolicy, { match, takes }: DescriptorState): void {
     for (const take of takes) {
-      this.counterOf(policy, match, take).counted(take.stat, take, take.outcome, isShadowed(take));
+      this.counterOf(policy, match, take).countReference(take.statName, take, take.outcome, isShadowed(take));
     }
   }
 
-  private counterOf(policy: DomainPolicy, match: Match, { rule, label }: PlannedTake): RuleCounter {
+  private counterOf(policy: DomainPolicy, match: Match, { rule, rulePath }: MatchedTake): RuleMetrics {
     const { domain } = policy;
     if (rule !== undefined) return this.counterOfRule(domain, rule);
-    return this.counts.counterOf(domain, label, overrideStat(policy, match.entries), true);
+    return this.counts.counterOf(domain, rulePath, overrideStat(policy, match.entries), true);
   }
 
   /** Returns the counter of a rule, which the rule keeps. */
-  private counterOfRule(domain: string, rule: Rule): RuleCounter {
+  private counterOfRule(domain: string, rule: Rule): RuleMetrics {
     const { counter } = rule;
     if (counter?.owner === this.counts) return counter;
     rule.counter = this.counts.counterOf(domain, rule.path, rule.statName, false);
@@ -132,39 +138,44 @@ export class Observation {
   }
 
   /** Reports a decided descriptor. */
-  private limited(policy: DomainPolicy, decision: Decision, overLimit: boolean, passes: boolean): void {
-    const { match, takes } = decision;
-    if (decision.onlyEnds) return;
+  private countDescriptor(
+    policy: DomainPolicy,
+    state: DescriptorState,
+    overLimit: boolean,
+    passes: boolean,
+  ): void {
+    const { match, takes } = state;
+    if (state.onlySettles) return;
     const { domain } = policy;
     const { buckets } = this.observer;
     for (let at = 0; at < takes.length; at++) {
-      const take = takes[at] as PlannedTake;
-      const limited = take.outcome?.limited === true;
+      const take = takes[at] as MatchedTake;
+      const limited = take.outcome?.overLimit === true;
       const denied = overLimit && limited && take.ruleEnforcement !== 'observe';
       const overSoft = limited && isSoft(take);
       const counter = this.counterOf(policy, match, take);
-      counter.counted(take.stat, take, take.outcome, isShadowed(take));
-      counter.decided(denied, limited && !denied && !overSoft);
-      if (overSoft && passes) this.counts.passedOver(domain, take.label, take.marks);
-      if (passes) for (const { label } of passedOver(take)) this.counts.spilled(domain, label);
+      counter.countReference(take.statName, take, take.outcome, isShadowed(take));
+      counter.countDecision(denied, limited && !denied && !overSoft);
+      if (overSoft && passes) this.counts.softLimitExceeded(domain, take.rulePath, take.appliesOnOver);
+      if (passes) for (const { rulePath } of skippedLimits(take)) this.counts.spilled(domain, rulePath);
       if (buckets !== undefined) {
         if (denied) buckets.denied(policy, match, take);
         else if (passes && take.hits > 0 && !take.refund) buckets.allowed(policy, match, take);
       }
       if (limited && !overSoft) this.warnNeverPasses(policy, take);
       if (Number.isFinite(take.rate.minChargeHits))
-        this.warnings.charges.asked(domain, take.label, take.hits, take.refund);
-      if (take.outcome?.hold === 'placed') this.counts.holds.placed(domain, take.label, take.hits);
-      const forgiven = take.outcome?.forgiven ?? 0;
-      if (forgiven > 0) this.counts.forgiven(domain, take.label, forgiven);
+        this.warnings.charges.asked(domain, take.rulePath, take.hits, take.refund);
+      if (take.outcome?.hold === 'placed') this.counts.holds.placed(domain, take.rulePath, take.hits);
+      const uncollectedHits = take.outcome?.uncollectedHits ?? 0;
+      if (uncollectedHits > 0) this.counts.uncollected(domain, take.rulePath, uncollectedHits);
     }
-    if (takes.length === 0) this.unlimitedOrUnmatched(domain, decision);
+    if (takes.length === 0) this.unlimitedOrUnmatched(domain, state);
   }
 
-  private unlimitedOrUnmatched(domain: string, decision: Decision): void {
-    const { match } = decision;
-    const rule = unlimitedRule(decision);
-    if (rule !== undefined) this.counterOfRule(domain, rule).decided(false, false);
+  private unlimitedOrUnmatched(domain: string, state: DescriptorState): void {
+    const { match } = state;
+    const rule = unlimitedRule(state);
+    if (rule !== undefined) this.counterOfRule(domain, rule).countDecision(false, false);
     else {
       const series = this.counts.unmatched(domain, match.entries);
       if (match.onUnmatched === 'warn') this.warnings.unlimited.unmatched(domain, match.entries, series);
@@ -173,11 +184,11 @@ export class Observation {
 
   private warnNeverPasses(
     policy: DomainPolicy,
-    { rate, hits, refund, outcome, label, rule }: PlannedTake,
+    { rate, hits, refund, outcome, rulePath, rule }: MatchedTake,
   ): void {
     const together = outcome?.combinedHits;
     if (together === undefined && !isBeyondLimit(rate, hits, refund)) return;
-    this.warnings.neverPasses(policy.domain, label, together ?? hits, rate.reportedLimit, rule ?? policy);
+    this.warnings.neverPasses(policy.domain, rulePath, together ?? hits, rate.reportedLimit, rule ?? policy);
   }
 
   private record(reported: ReportedRequest, response: RateLimitResponse, reason?: UndecidedReason): void {
@@ -193,8 +204,8 @@ export class Observation {
 }
 
 /** Returns whether the hits of a take did not fit, but `shadow_mode` or the phase allowed them. */
-function isShadowed(take: PlannedTake): boolean {
-  return take.outcome?.limited === true && take.ruleEnforcement === 'observe' && !isSoft(take);
+function isShadowed(take: MatchedTake): boolean {
+  return take.outcome?.overLimit === true && take.ruleEnforcement === 'observe' && !isSoft(take);
 }
 
 /**

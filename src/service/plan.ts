@@ -1,5 +1,5 @@
 import type { Descriptor, RateLimitRequest } from '../codec/messages.js';
-import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { Enforcement, Take, TakeOutcome } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
@@ -10,11 +10,11 @@ import type { Rule } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import type { Caller } from './caller.js';
 import type { BoundHold } from './holds/hold-ids.js';
-import type { Settlements } from './holds/settlements.js';
+import type { TokenResults } from './holds/settlements.js';
 import type { HoldRecord } from './record/decision-record.js';
 
 /** Options that apply to all requests of a service. */
-export interface PlanOptions {
+export interface RequestOptions {
   readonly clock: Pick<Clock, 'wallMicros' | 'exactWallMicros'>;
   /** Options that apply to every answer. */
   readonly answers: AnswerOptions;
@@ -27,7 +27,7 @@ export interface PlanOptions {
 }
 
 /** The deduction that one descriptor requests from one bucket, and its outcome. */
-export interface PlannedTake extends TakeItem {
+export interface MatchedTake extends Take {
   readonly holds: BoundHold | undefined;
   /** Enforcement in the store: {@link ruleEnforcement}, or `observe` if the take cannot deny the request. */
   enforcement: Enforcement;
@@ -37,17 +37,17 @@ export interface PlannedTake extends TakeItem {
    */
   ruleEnforcement: Enforcement;
   /** Whether the request is marked if it exceeds this soft limit (`on_over`). */
-  readonly marks: boolean;
+  readonly appliesOnOver: boolean;
   /** If this limit decides for its chain (`then`), all limits of the chain, in order. Otherwise empty. */
-  chain: readonly PlannedTake[];
+  chain: readonly MatchedTake[];
   /** Absent for a limit override. */
   readonly rule: Rule | undefined;
   /** `Rule.name`; '' for an override, as in the reference. */
   readonly name: string;
   /** The entry of Match.statNames; '' for an override, because only statistics need its name. */
-  readonly stat: string;
+  readonly statName: string;
   /** Label in metrics and logs: `Rule.path`, or `override`. */
-  readonly label: string;
+  readonly rulePath: string;
   /** Whether `quota_mode` or QUOTA_MODE applies, in every phase. */
   readonly quota: boolean;
   /** `shadow_mode` of the rule. */
@@ -61,24 +61,24 @@ export interface PlannedTake extends TakeItem {
 }
 
 /** The state of one descriptor from its match to its answer. */
-export class Decision {
+export class DescriptorState {
   readonly match: Match;
   /** The takes of the descriptor. Empty if no rule matches, or if the rules are unlimited or replaced. */
-  takes: readonly PlannedTake[];
+  takes: readonly MatchedTake[];
   readonly unlimited: boolean;
   /** Whether the descriptor has a limit override, which replaces the rules. */
   readonly overridden: boolean;
   /**
-   * Results of settling the hold token (see {@link Settlements}) or {@link oldestEnds}. Undefined if the descriptor
-   * settles no holds.
+   * Results of settling the hold token (see {@link TokenResults}) or {@link oldestSettlements}. Undefined if the
+   * descriptor settles no holds.
    */
-  ends: readonly HoldRecord[] | undefined;
+  settlementRecords: readonly HoldRecord[] | undefined;
   /** Items that settle the oldest hold of a bucket, because a request ends (`pair: oldest`). Their hits are the use. */
-  oldestEnds: readonly PlannedTake[] = NO_TAKES;
+  oldestSettlements: readonly MatchedTake[] = NO_TAKES;
 
   constructor(
     match: Match,
-    takes: readonly PlannedTake[],
+    takes: readonly MatchedTake[],
     unlimited: boolean,
     overridden = false,
     ends?: readonly HoldRecord[],
@@ -87,12 +87,12 @@ export class Decision {
     this.takes = takes;
     this.unlimited = unlimited;
     this.overridden = overridden;
-    this.ends = ends;
+    this.settlementRecords = ends;
   }
 
   /** Whether the descriptor only settles holds, so that no limits apply to it. */
-  get onlyEnds(): boolean {
-    return this.ends !== undefined && this.takes.length === 0;
+  get onlySettles(): boolean {
+    return this.settlementRecords !== undefined && this.takes.length === 0;
   }
 }
 
@@ -104,17 +104,17 @@ export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): numbe
   return descriptor.hitsAddend ?? (request.hitsAddend === 0 ? 1 : request.hitsAddend);
 }
 
-export const NO_TAKES: readonly PlannedTake[] = [];
+export const NO_TAKES: readonly MatchedTake[] = [];
 
 /**
  * The state of one request from its descriptors to its answer. It is created once for each request to a domain with a
  * policy, and each step adds its results.
  */
 export class RequestContext {
-  readonly options: PlanOptions;
+  readonly options: RequestOptions;
   readonly request: RateLimitRequest;
   /** Settlements of the hold tokens in the request; undefined if the request has no tokens. */
-  readonly settlements: Settlements | undefined;
+  readonly settlements: TokenResults | undefined;
   /** The policy snapshot that decides the request. */
   readonly policy: DomainPolicy;
   readonly caller: Caller;
@@ -125,9 +125,9 @@ export class RequestContext {
   /** Wall clock time at which the store decided; 0 if no log needs it. */
   decidedMicros = 0;
   /** The decision of each planned descriptor, in order. */
-  readonly decisions: Decision[] = [];
+  readonly states: DescriptorState[] = [];
   /** The takes that are sent to the store; see {@link takesOf}. */
-  takes: readonly PlannedTake[] = NO_TAKES;
+  takes: readonly MatchedTake[] = NO_TAKES;
   /** Whether the request exceeds an enforced limit. */
   limitDenies = false;
   /** Whether there are enforced quotas, and the request exceeds all of them. */
@@ -142,12 +142,12 @@ export class RequestContext {
   private slots = 0;
 
   constructor(
-    options: PlanOptions,
+    options: RequestOptions,
     request: RateLimitRequest,
     policy: DomainPolicy,
     caller: Caller,
     startMicros: number,
-    settlements?: Settlements,
+    settlements?: TokenResults,
   ) {
     this.options = options;
     this.settlements = settlements;
@@ -189,7 +189,7 @@ export class RequestContext {
 }
 
 /** Returns whether the limit is soft (`on_over`), so that requests over the limit are allowed. */
-export function isSoft({ rule }: PlannedTake): boolean {
+export function isSoft({ rule }: MatchedTake): boolean {
   return rule?.onOver !== undefined;
 }
 
@@ -197,8 +197,8 @@ export function isSoft({ rule }: PlannedTake): boolean {
  * Returns the takes in groups. The limits of a chain (`then`) form one group, and each other limit forms its own group.
  * The last limit of a chain decides for the whole chain.
  */
-export function chainsOf(takes: readonly PlannedTake[]): readonly (readonly PlannedTake[])[] {
-  const chains: PlannedTake[][] = [];
+export function chainsOf(takes: readonly MatchedTake[]): readonly (readonly MatchedTake[])[] {
+  const chains: MatchedTake[][] = [];
   let continues = false;
   for (const take of takes) {
     if (continues) chains.at(-1)?.push(take);
@@ -212,20 +212,20 @@ export function chainsOf(takes: readonly PlannedTake[]): readonly (readonly Plan
  * Returns the limits in a chain (`then`) before `take`, if `take` has paid for the request. Returns none if `take` is
  * the first limit, or has not paid.
  */
-export function passedOver(take: PlannedTake): readonly PlannedTake[] {
+export function skippedLimits(take: MatchedTake): readonly MatchedTake[] {
   const { chain, outcome } = take;
-  return chain.length === 0 || outcome?.limited !== false ? NO_TAKES : chain.slice(0, chain.indexOf(take));
+  return chain.length === 0 || outcome?.overLimit !== false ? NO_TAKES : chain.slice(0, chain.indexOf(take));
 }
 
 /** Returns the takes of a request, in the order of the descriptors. */
-export function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] {
-  const [only] = decisions;
+export function takesOf(states: readonly DescriptorState[]): readonly MatchedTake[] {
+  const [only] = states;
   // This is by far the most frequent case.
-  if (only !== undefined && decisions.length === 1) return only.takes;
-  const takes: PlannedTake[] = [];
-  for (let i = 0; i < decisions.length; i++) {
-    const { takes: own } = decisions[i] as Decision;
-    for (let at = 0; at < own.length; at++) takes.push(own[at] as PlannedTake);
+  if (only !== undefined && states.length === 1) return only.takes;
+  const takes: MatchedTake[] = [];
+  for (let i = 0; i < states.length; i++) {
+    const { takes: own } = states[i] as DescriptorState;
+    for (let at = 0; at < own.length; at++) takes.push(own[at] as MatchedTake);
   }
   return takes;
 }

@@ -1,7 +1,7 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { isCharge } from '../limiter/rate.js';
-import { costWhole } from '../limiter/token-bucket.js';
-import type { PlannedTake } from './plan.js';
+import { refillWhole } from '../limiter/token-bucket.js';
+import type { MatchedTake } from './plan.js';
 
 /** Maximum number of takes whose keys are compared pairwise, which takes 1 or 2 µs and no memory. */
 const MAX_COMPARED_TAKES = 16;
@@ -18,14 +18,14 @@ class SharedBucket {
   private usedHits = 0;
 
   /** Adds a take; returns whether it would not fit even if the bucket had been full before this request. */
-  add({ rate, hits, refund, outcome }: PlannedTake): boolean {
+  add({ rate, hits, refund, outcome }: MatchedTake): boolean {
     if (refund) {
       this.usedHits = Math.max(0, this.usedHits - hits);
       this.takenHits -= hits;
       return false;
     }
     this.requestedHits = Math.min(this.requestedHits + hits, Number.MAX_SAFE_INTEGER);
-    if (outcome?.limited !== true) this.takenHits += hits;
+    if (outcome?.overLimit !== true) this.takenHits += hits;
     if (isCharge(rate, hits, refund)) {
       this.usedHits = Math.min(this.usedHits + hits, rate.reportedLimit + rate.maxDebt);
       return false;
@@ -48,16 +48,16 @@ class SharedBucket {
  *
  * Quotas deny only together, so a quota that fits alone allows its request. Only quotas that do not fit are marked.
  */
-export function markNeverPassing(takes: readonly PlannedTake[]): void {
+export function markNeverPassing(takes: readonly MatchedTake[]): void {
   if (!isAnyLimited(takes) || !isAnyShared(takes)) return;
   const buckets = new Map<string, SharedBucket>();
-  const oversized = new Set<PlannedTake>();
+  const oversized = new Set<MatchedTake>();
   /** Hits taken from the bucket before each limited take. */
-  const takenBefore = new Map<PlannedTake, number>();
+  const takenBefore = new Map<MatchedTake, number>();
   for (const take of takes) {
     const bucket = buckets.get(take.key) ?? new SharedBucket();
     buckets.set(take.key, bucket);
-    if (take.outcome?.limited === true) takenBefore.set(take, bucket.takenHits);
+    if (take.outcome?.overLimit === true) takenBefore.set(take, bucket.takenHits);
     if (bucket.add(take)) oversized.add(take);
   }
   for (const [take, taken] of takenBefore) {
@@ -78,23 +78,24 @@ export function markNeverPassing(takes: readonly PlannedTake[]): void {
  * Returns the microseconds until the bucket is full, without the `taken` hits of this request; for a window, until it
  * ends.
  */
-function untilFull({ rate, hits }: PlannedTake, outcome: TakeOutcome, taken: number): number {
+function untilFull({ rate, hits }: MatchedTake, outcome: TakeOutcome, taken: number): number {
   if (rate.kind !== 'token_bucket') return outcome.waitMicros;
   const missing = rate.minTimeToFill(hits, outcome);
-  return Math.max(0, missing.whole - costWhole(rate, taken));
+  return Math.max(0, missing.wholeMicros - refillWhole(rate, taken));
 }
 
-function isAnyLimited(takes: readonly PlannedTake[]): boolean {
-  for (let i = 0; i < takes.length; i++) if ((takes[i] as PlannedTake).outcome?.limited === true) return true;
+function isAnyLimited(takes: readonly MatchedTake[]): boolean {
+  for (let i = 0; i < takes.length; i++)
+    if ((takes[i] as MatchedTake).outcome?.overLimit === true) return true;
   return false;
 }
 
 /** Returns whether two of the takes have the same bucket. */
-function isAnyShared(takes: readonly PlannedTake[]): boolean {
+function isAnyShared(takes: readonly MatchedTake[]): boolean {
   if (takes.length > MAX_COMPARED_TAKES) return new Set(takes.map(({ key }) => key)).size < takes.length;
   for (let i = 1; i < takes.length; i++) {
-    const { key } = takes[i] as PlannedTake;
-    for (let before = 0; before < i; before++) if ((takes[before] as PlannedTake).key === key) return true;
+    const { key } = takes[i] as MatchedTake;
+    for (let before = 0; before < i; before++) if ((takes[before] as MatchedTake).key === key) return true;
   }
   return false;
 }

@@ -14,13 +14,13 @@ import { noteDenial } from './answer/denial.js';
 import { givenUpAnswer } from './answer/given-up-answer.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros } from './caller.js';
 import type { DecisionObserver } from './decision-observer.js';
-import { HoldMarks } from './holds/hold-marks.js';
+import { TokenMac } from './holds/hold-marks.js';
 import { Holds } from './holds/holds.js';
-import type { Settlements } from './holds/settlements.js';
+import type { TokenResults } from './holds/settlements.js';
 import { isLarge, LargeRequests } from './large-requests.js';
 import { findBadDescriptor, matchAndPlan } from './match.js';
 import { Observation } from './observe.js';
-import { NO_TAKES, type PlannedTake, type PlanOptions, RequestContext, takesOf } from './plan.js';
+import { type MatchedTake, NO_TAKES, RequestContext, type RequestOptions, takesOf } from './plan.js';
 import type { DecisionLog, GivenUpReason } from './record/decision-record.js';
 import { recordStoreSpan } from './record/request-trace.js';
 import {
@@ -37,7 +37,7 @@ import { askStore, decideWithoutStore } from './store-failure.js';
 import { bytesOf, WaitingRequests } from './waiting-requests.js';
 
 /** Dependencies and options of {@link ShouldRateLimit}. */
-export interface ShouldRateLimitOptions extends PlanOptions {
+export interface ShouldRateLimitOptions extends RequestOptions {
   readonly codec: ServiceCodec;
   readonly clock: Clock;
   readonly store: BucketStore;
@@ -51,7 +51,7 @@ export interface ShouldRateLimitOptions extends PlanOptions {
   /** Maximum time for a store call (REDIS_TIMEOUT), in microseconds. */
   readonly storeTimeoutMicros: number;
   /** Marks hold tokens. If absent, tokens are marked with a new key. */
-  readonly holdMarks?: HoldMarks;
+  readonly holdMarks?: TokenMac;
   /** Counts requests that wait for the store. If absent, a new object is created. */
   readonly waiting?: WaitingRequests;
 }
@@ -85,8 +85,8 @@ export class ShouldRateLimit {
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
     const { holds: counts } = options.observer.counts;
-    const { holdMarks: marks = new HoldMarks(options.clock) } = options;
-    this.#holds = new Holds({ ...options, counts, marks });
+    const { holdMarks: marks = new TokenMac(options.clock) } = options;
+    this.#holds = new Holds({ ...options, counts, tokenMac: marks });
     this.#isSynchronous = (options.store as unknown) === options.local;
   }
 
@@ -122,7 +122,7 @@ export class ShouldRateLimit {
     return this.#decide(request, bytesOf(request), this.#startMicros(), caller);
   }
 
-  /** Waits for settlements of holds that no request waits for; see {@link LateEnds.drain}. */
+  /** Waits for settlements of holds that no request waits for; see {@link SettlementQueue.drain}. */
   drainHolds(graceMs: number): Promise<number> {
     return this.#holds.drain(graceMs);
   }
@@ -170,7 +170,7 @@ export class ShouldRateLimit {
     return response;
   }
 
-  #settle(request: RateLimitRequest, policy: DomainPolicy, { connection }: Caller): Settlements | undefined {
+  #settle(request: RateLimitRequest, policy: DomainPolicy, { connection }: Caller): TokenResults | undefined {
     return policy.hasHolds ? this.#holds.settle(request, policy, connection) : undefined;
   }
 
@@ -204,9 +204,12 @@ export class ShouldRateLimit {
   }
 
   #anyMayDeny(context: RequestContext): boolean {
-    const { denial } = context.policy;
+    const { possibleDenial } = context.policy;
     const { wallMicros } = context;
-    return denial.overrideMayDeny(wallMicros) || denial.mayDeny(wallMicros, () => context.percent());
+    return (
+      possibleDenial.overrideMayDeny(wallMicros) ||
+      possibleDenial.mayDeny(wallMicros, () => context.percent())
+    );
   }
 
   #take(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
@@ -226,7 +229,7 @@ export class ShouldRateLimit {
   }
 
   #takeLimits(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
-    const takes = takesOf(context.decisions);
+    const takes = takesOf(context.states);
     context.takes = takes;
     if (takes.length === 0) return this.#finish(context, NO_OUTCOMES);
     if (context.policy.hasHolds && !this.#holds.fitIntoToken(takes)) {
@@ -286,7 +289,7 @@ export class ShouldRateLimit {
       const undecided = this.#decideWithoutStore(context, result);
       if (undecided !== undefined) return undecided;
     } else {
-      for (let i = 0; i < takes.length; i++) (takes[i] as PlannedTake).outcome = result[i];
+      for (let i = 0; i < takes.length; i++) (takes[i] as MatchedTake).outcome = result[i];
     }
     if (this.#observation.wantsDecisionTime()) context.decidedMicros = this.#decidedMicros(result);
     if (context.policy.hasHolds) this.#holds.notePlaced(context, isFailed);
@@ -312,15 +315,15 @@ export class ShouldRateLimit {
   /** Applies the failure policies. Returns an answer if they do not decide the request. */
   #decideWithoutStore(context: RequestContext, error: StorageError): Reply | undefined {
     const { counts } = this.#observation;
-    const { takes, policy, decisions } = context;
+    const { takes, policy, states } = context;
     if (policy.hasHolds) this.#holds.abandon(context, error);
     if (error.reason === 'full') {
       return this.#giveUp(context, 'full', mayDeny(takes));
     }
     counts.storeError(error.reason);
-    if (decideWithoutStore(decisions, this.#options.local, counts)) return undefined;
+    if (decideWithoutStore(states, this.#options.local, counts)) return undefined;
     counts.reference.failed('redis');
-    for (const decision of decisions) this.#observation.counted(policy, decision);
+    for (const state of states) this.#observation.counted(policy, state);
     return STORE_UNAVAILABLE;
   }
 }
@@ -330,6 +333,6 @@ function isTimed({ decidedMicros }: TakeOutcome): boolean {
 }
 
 /** Returns whether a request with these takes may be denied. */
-function mayDeny(takes: readonly PlannedTake[]): boolean {
+function mayDeny(takes: readonly MatchedTake[]): boolean {
   return takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
 }

@@ -2,23 +2,23 @@ import {
   type BucketStore,
   type LocalStore,
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
 import { deniesRequest } from '../limiter/decide.js';
 import { answerOf, type StoreFailureAnswer } from '../limiter/failure-policy.js';
 import { BrokenInvariant } from '../runtime/invariant.js';
-import { keepPayers } from './answer/denial.js';
+import { keepPayingTakes } from './answer/denial.js';
 import type { DecisionCounts } from './decision-observer.js';
-import { type Decision, type PlannedTake, takesOf } from './plan.js';
+import { type DescriptorState, type MatchedTake, takesOf } from './plan.js';
 import { markNeverPassing } from './shared-bucket.js';
 
 /**
  * Calls a store. If the store detects that its own state is broken, returns an error, as if the store were unavailable.
  * The last parameters are those of {@link BucketStore.take}. Calls `failed` before it throws an error.
  */
-export function askStore<Item extends TakeItem>(
+export function askStore<Item extends Take>(
   store: { take(items: readonly Item[], ...rest: TakeParameters): TakeResult | Promise<TakeResult> },
   items: readonly Item[],
   deadlineMicros: number,
@@ -40,17 +40,17 @@ type TakeParameters = Parameters<BucketStore['take']> extends [unknown, ...infer
  * Returns the outcome of `deny`. Nobody knows when the request would be allowed, so the caller should retry after 1 s.
  * The hits count as hits over the limit.
  */
-function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
+function denyOutcome({ rate, hits }: MatchedTake): TakeOutcome {
   const used = rate.assumedUsed(hits);
-  const seen = { remaining: 0, waitMicros: 1_000_000, used, forgiven: 0, cached: false };
-  return { limited: true, ...seen, bucketUnknown: true };
+  const seen = { remaining: 0, waitMicros: 1_000_000, used, uncollectedHits: 0, cached: false };
+  return { overLimit: true, ...seen, bucketUnknown: true };
 }
 
 /** Returns whether enforced rules with `deny` deny the request: one limit, or all of its quotas. */
-function isDenied(takes: readonly PlannedTake[]): boolean {
+function isDenied(takes: readonly MatchedTake[]): boolean {
   return deniesRequest(
     takes,
-    takes.map(({ onStoreFailure }) => ({ limited: onStoreFailure === 'deny' })),
+    takes.map(({ onStoreFailure }) => ({ overLimit: onStoreFailure === 'deny' })),
   );
 }
 
@@ -60,7 +60,7 @@ function isDenied(takes: readonly PlannedTake[]): boolean {
  * shadow mode, or if `enforce_percent` excludes the request. The last limit of a chain (`then`) decides for the whole
  * chain.
  */
-function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailureAnswer {
+function policyOf({ enforcement, onStoreFailure }: MatchedTake): StoreFailureAnswer {
   const isIdle = enforcement === 'observe' || enforcement === 'spill';
   return isIdle && onStoreFailure === 'error' ? 'allow' : answerOf(onStoreFailure);
 }
@@ -73,15 +73,15 @@ function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailureAns
  * outcome.
  */
 export function decideWithoutStore(
-  decisions: readonly Decision[],
+  states: readonly DescriptorState[],
   local: LocalStore,
   counts: DecisionCounts,
 ): boolean {
-  const takes = takesOf(decisions);
+  const takes = takesOf(states);
   for (const take of takes) if (take.enforcement !== 'spill') counts.storeFailed(policyOf(take));
   const denied = isDenied(takes);
   if (!denied && takes.some((take) => policyOf(take) === 'error')) {
-    keepPayers(decisions);
+    keepPayingTakes(states);
     return false;
   }
   // A denied request uses no tokens, so weir does not use local buckets for it.

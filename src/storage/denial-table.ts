@@ -1,4 +1,4 @@
-import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../limiter/bucket-store.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import { isCharge } from '../limiter/rate.js';
 import { TakeSnapshot } from '../limiter/running-bucket.js';
@@ -32,7 +32,7 @@ interface WindowDenial {
 export type KnownDenial = TokenDenial | WindowDenial;
 
 /** Returns whether `denial` proves that `item` is limited at `nowMicros`. */
-export function isDenied(denial: KnownDenial, { rate, hits, refund }: TakeItem, nowMicros: number): boolean {
+export function isDenied(denial: KnownDenial, { rate, hits, refund }: Take, nowMicros: number): boolean {
   if (refund || denial.untilMicros <= nowMicros || isCharge(rate, hits, refund)) return false;
   if (denial.kind === 'token_bucket') return denial.rate === rate && Math.max(hits, 1) >= denial.hits;
   // A peek takes no hits from a window, so it is limited only if the count exceeds the limit.
@@ -48,20 +48,20 @@ export function isDenied(denial: KnownDenial, { rate, hits, refund }: TakeItem, 
 const found = new TakeSnapshot();
 
 /** Returns the outcome of an item that {@link isDenied} found to be denied. */
-export function deniedOutcome(denial: KnownDenial, item: TakeItem, nowMicros: number): TakeOutcome {
+export function deniedOutcome(denial: KnownDenial, take: Take, nowMicros: number): TakeOutcome {
   if (denial.kind === 'token_bucket') {
-    found.limited = true;
-    found.whole = denial.fullAtMicros;
-    found.part = denial.carry;
-    return denial.rate.outcome(item.hits, found, nowMicros, true);
+    found.overLimit = true;
+    found.wholeMicros = denial.fullAtMicros;
+    found.remainder = denial.carry;
+    return denial.rate.outcome(take.hits, found, nowMicros, true);
   }
-  const { rate } = item;
+  const { rate } = take;
   return {
-    limited: true,
+    overLimit: true,
     remaining: rate.kind === 'window' ? rate.remaining(true, denial.used) : 0,
     waitMicros: denial.untilMicros - nowMicros,
     used: denial.used,
-    forgiven: 0,
+    uncollectedHits: 0,
     cached: true,
   };
 }
@@ -88,7 +88,7 @@ export function tokenDenial(
   askedMicros: number,
   maxAgeMicros: number,
 ): TokenDenial {
-  const { whole, part } = rate.minTimeToFill(hits, outcome);
+  const { wholeMicros: whole, remainder: part } = rate.minTimeToFill(hits, outcome);
   return {
     kind: 'token_bucket',
     rate,

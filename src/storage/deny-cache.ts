@@ -1,7 +1,7 @@
 import {
   type BucketStore,
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
@@ -118,24 +118,24 @@ export class DenyCache implements BucketStore {
     };
   }
 
-  serverOf(item: TakeItem): unknown {
-    return this.store.serverOf?.(item);
+  serverOf(take: Take): unknown {
+    return this.store.serverOf?.(take);
   }
 
-  take(items: readonly TakeItem[], deadlineMicros: number, mayWait = true): TakeResult | Promise<TakeResult> {
+  take(takes: readonly Take[], deadlineMicros: number, mayWait = true): TakeResult | Promise<TakeResult> {
     const askedMicros = this.monotonicMicros();
-    const known = this.answer(items, askedMicros);
+    const known = this.answer(takes, askedMicros);
     if (known !== undefined) return known;
-    this.refunded(items);
+    this.refunded(takes);
     const { refunds, generation } = this;
-    const result = this.store.take(items, deadlineMicros, mayWait);
+    const result = this.store.take(takes, deadlineMicros, mayWait);
     if (result instanceof Promise) {
       return result.then((late) => {
-        this.learn(items, late, askedMicros, refunds, generation);
+        this.learn(takes, late, askedMicros, refunds, generation);
         return late;
       });
     }
-    this.learn(items, result, askedMicros, refunds, generation);
+    this.learn(takes, result, askedMicros, refunds, generation);
     return result;
   }
 
@@ -143,10 +143,10 @@ export class DenyCache implements BucketStore {
    * Removes the denials of buckets that refunds among `items` add to. Call this when refunds that bypass this cache are
    * sent, and again when they are answered.
    */
-  refunded(items: readonly TakeItem[]): void {
+  refunded(takes: readonly Take[]): void {
     let refunds = false;
-    for (let i = 0; i < items.length; i++) {
-      const { refund, key } = items[i] as TakeItem;
+    for (let i = 0; i < takes.length; i++) {
+      const { refund, key } = takes[i] as Take;
       if (!refund) continue;
       refunds = true;
       this.table.delete(key);
@@ -166,13 +166,13 @@ export class DenyCache implements BucketStore {
   }
 
   /** Returns the outcomes of a request if the cache contains a denial for every item, otherwise undefined. */
-  private answer(items: readonly TakeItem[], nowMicros: number): readonly TakeOutcome[] | undefined {
+  private answer(takes: readonly Take[], nowMicros: number): readonly TakeOutcome[] | undefined {
     const { found, table } = this;
-    for (let i = 0; i < items.length; i++) {
-      const item = items[i] as TakeItem;
-      const mayBeKnown = table.size > 0 && item.holds === undefined;
-      const denial = mayBeKnown ? table.get(item.key, nowMicros) : undefined;
-      if (denial === undefined || !isDenied(denial, item, nowMicros)) {
+    for (let i = 0; i < takes.length; i++) {
+      const take = takes[i] as Take;
+      const mayBeKnown = table.size > 0 && take.holds === undefined;
+      const denial = mayBeKnown ? table.get(take.key, nowMicros) : undefined;
+      if (denial === undefined || !isDenied(denial, take, nowMicros)) {
         this.misses++;
         return undefined;
       }
@@ -180,9 +180,9 @@ export class DenyCache implements BucketStore {
       found[i] = denial;
     }
     this.answers++;
-    const outcomes = new Array<TakeOutcome>(items.length);
-    for (let i = 0; i < items.length; i++) {
-      outcomes[i] = deniedOutcome(found[i] as KnownDenial, items[i] as TakeItem, nowMicros);
+    const outcomes = new Array<TakeOutcome>(takes.length);
+    for (let i = 0; i < takes.length; i++) {
+      outcomes[i] = deniedOutcome(found[i] as KnownDenial, takes[i] as Take, nowMicros);
     }
     return outcomes;
   }
@@ -192,7 +192,7 @@ export class DenyCache implements BucketStore {
    * request was sent.
    */
   private learn(
-    items: readonly TakeItem[],
+    takes: readonly Take[],
     result: TakeResult,
     askedMicros: number,
     refunds: number,
@@ -200,26 +200,26 @@ export class DenyCache implements BucketStore {
   ): void {
     // ShardedStore may decide a request with several items in two steps, and therefore after a refund that was sent
     // later.
-    const inOrder = items.length === 1 || refunds === this.refunds;
+    const inOrder = takes.length === 1 || refunds === this.refunds;
     // Other requests may have added tokens after the store decided.
     const mayCache = inOrder && generation === this.generation;
     // A denial may have arrived between a refund and its outcome.
-    this.refunded(items);
+    this.refunded(takes);
     if (result instanceof StorageError) return;
-    const named = items.length > MAX_COMPARED_ITEMS ? new Set<string>() : undefined;
-    for (let i = 0; i < items.length; i++) {
-      const item = items[i] as TakeItem;
+    const named = takes.length > MAX_COMPARED_ITEMS ? new Set<string>() : undefined;
+    for (let i = 0; i < takes.length; i++) {
+      const take = takes[i] as Take;
       const outcome = result[i] as TakeOutcome;
       // A later item with the same bucket saw an intermediate state, which a denied request does not keep.
-      const isFirst = named === undefined ? !isNamedBefore(items, i) : named.size < named.add(item.key).size;
+      const isFirst = named === undefined ? !isNamedBefore(takes, i) : named.size < named.add(take.key).size;
       // The item may have taken tokens, so a known denial of the bucket is outdated.
-      if (!outcome.limited) this.table.delete(item.key);
-      else if (mayCache && isFirst && this.isCacheable(item, outcome)) this.add(item, outcome, askedMicros);
+      if (!outcome.overLimit) this.table.delete(take.key);
+      else if (mayCache && isFirst && this.isCacheable(take, outcome)) this.add(take, outcome, askedMicros);
     }
   }
 
   /** Returns whether the denial of an item can be cached. */
-  private isCacheable({ rate, holds }: TakeItem, { waitMicros }: TakeOutcome): boolean {
+  private isCacheable({ rate, holds }: Take, { waitMicros }: TakeOutcome): boolean {
     // The end of a hold can make room at any time.
     if (holds !== undefined || rate.kind === 'concurrency') return false;
     if (waitMicros === 0) return false;
@@ -229,7 +229,7 @@ export class DenyCache implements BucketStore {
     return rate.kind === 'window' ? windows && rate.maxDebt === 0 : maxAgeMicros > 0;
   }
 
-  private add({ rate, hits, key }: TakeItem, outcome: TakeOutcome, askedMicros: number): void {
+  private add({ rate, hits, key }: Take, outcome: TakeOutcome, askedMicros: number): void {
     if (rate.kind === 'concurrency') return;
     const denial =
       rate.kind === 'window'
@@ -240,8 +240,8 @@ export class DenyCache implements BucketStore {
 }
 
 /** Returns whether an earlier item of a small request has the same bucket. */
-function isNamedBefore(items: readonly TakeItem[], index: number): boolean {
-  const { key } = items[index] as TakeItem;
-  for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return true;
+function isNamedBefore(takes: readonly Take[], index: number): boolean {
+  const { key } = takes[index] as Take;
+  for (let i = 0; i < index; i++) if ((takes[i] as Take).key === key) return true;
   return false;
 }

@@ -1,4 +1,4 @@
-import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../limiter/bucket-store.js';
 import type { BoundedCounters } from './bounded-counters.js';
 import type { ReferenceStats } from './reference/reference-stats.js';
 import type { StatSeries } from './reference/stat-series.js';
@@ -21,19 +21,19 @@ export interface RuleCounts {
 export interface CountedNames {
   readonly domain: string;
   /** `Rule.path`, or `override`. */
-  readonly label: string;
+  readonly rulePath: string;
   /** Its name in the reference's statistics; '' if it contains values of requests. */
-  readonly stat: string;
+  readonly statName: string;
   /** Whether callers choose the name, as for limit overrides. */
   readonly fromCaller: boolean;
 }
 
 /**
- * The `RuleCounter` of the service: counts the decisions of one rule. Each series is created when it is first needed,
+ * The `RuleMetrics` of the service: counts the decisions of one rule. Each series is created when it is first needed,
  * as in the reference, and found only once. The series of rules beyond METRICS_MAX_SERIES is looked up each time,
  * because a reload may make room.
  */
-export class CountedRule {
+export class RuleSeries {
   readonly owner: object;
   readonly #counts: RuleCounts;
   readonly #names: CountedNames;
@@ -46,30 +46,30 @@ export class CountedRule {
     this.#names = names;
   }
 
-  decided(overLimit: boolean, wouldBeThrottled: boolean): void {
+  countDecision(overLimit: boolean, wouldBeThrottled: boolean): void {
     const values = this.#decisions ?? this.#findDecisions();
     const code = overLimit ? OVER_LIMIT : OK;
     values[code] = (values[code] as number) + 1;
     if (wouldBeThrottled) values[WOULD_BE_THROTTLED] = (values[WOULD_BE_THROTTLED] as number) + 1;
   }
 
-  /** Counts a descriptor in the reference's statistics, under the name `stat` if its own one is ''. */
-  counted(stat: string, take: TakeItem, outcome: TakeOutcome | undefined, shadowed: boolean): void {
-    this.#counts.reference.add(this.#series ?? this.#findSeries(stat), take, outcome, shadowed);
+  /** Counts a descriptor in the reference's statistics, under `statName` if its own one is ''. */
+  countReference(statName: string, take: Take, outcome: TakeOutcome | undefined, shadowed: boolean): void {
+    this.#counts.reference.add(this.#series ?? this.#findSeries(statName), take, outcome, shadowed);
   }
 
   #findDecisions(): number[] {
     const { decisions } = this.#counts;
-    const values = decisions.series(this.#names.domain, this.#names.label);
+    const values = decisions.series(this.#names.domain, this.#names.rulePath);
     if (!decisions.isOverflow(values)) this.#decisions = values;
     return values;
   }
 
   #findSeries(asked: string): StatSeries {
-    const { stat, fromCaller } = this.#names;
+    const { statName, fromCaller } = this.#names;
     const { reference } = this.#counts;
-    const series = reference.seriesOf(stat === '' ? asked : stat, fromCaller);
-    if (stat !== '' && !reference.isOverflow(series)) this.#series = series;
+    const series = reference.seriesOf(statName === '' ? asked : statName, fromCaller);
+    if (statName !== '' && !reference.isOverflow(series)) this.#series = series;
     return series;
   }
 }

@@ -1,6 +1,6 @@
 import { type Logger, type LoggerOptions as PinoOptions, pino } from 'pino';
 import { printableLine, printableLines } from '../runtime/printable.js';
-import { quantity } from '../runtime/texts.js';
+import { plural } from '../runtime/texts.js';
 import { LogOutput, standardOutput } from './log-output.js';
 
 export type { Logger } from 'pino';
@@ -49,7 +49,7 @@ export function createLogger(
   output.onGap = (dropped) => {
     logger.warn(
       { dropped },
-      `${quantity(dropped, 'log line was', 'log lines were')} dropped because the log output was too slow or failed`,
+      `${plural(dropped, 'log line was', 'log lines were')} dropped because the log output was too slow or failed`,
     );
   };
   if (outputs.size === 0) process.once('exit', endOutputs);

@@ -3,13 +3,13 @@ import type { Entry } from '../limiter/entry.js';
 import type { RedisRole, StoreFailureAnswer, StoreFault } from '../limiter/failure-policy.js';
 import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
 import {
-  CountedRule,
   DECISION_SLOTS,
   FORGIVEN,
   OK,
   OVER_LIMIT,
   type RateCounts,
   type RuleCounts,
+  RuleSeries,
   takeNewCounts,
   WOULD_BE_THROTTLED,
 } from './counted-rule.js';
@@ -93,7 +93,7 @@ const UNMATCHED_SLOTS = 2;
 
 /**
  * All metrics of `/metrics`. Decisions are counted in plain arrays, and formatted at a scrape. A decision adds to
- * numbers that its rule has found before, see {@link CountedRule}.
+ * numbers that its rule has found before, see {@link RuleSeries}.
  */
 export class Metrics {
   readonly registry = new FamilyRegistry();
@@ -156,8 +156,8 @@ export class Metrics {
   }
 
   /** Returns the counter of a limit with these names; see {@link CountedNames}. */
-  counterOf(domain: string, label: string, stat: string, fromCaller: boolean): CountedRule {
-    return new CountedRule(this.#ruleCounts, { domain, label, stat, fromCaller });
+  counterOf(domain: string, label: string, stat: string, fromCaller: boolean): RuleSeries {
+    return new RuleSeries(this.#ruleCounts, { domain, rulePath: label, statName: stat, fromCaller });
   }
 
   /** Passes the decisions since the previous call to `take`, by rule; see {@link takeNewCounts}. */
@@ -171,7 +171,7 @@ export class Metrics {
   }
 
   /** Counts a descriptor of a request that passed over the soft limit `rule`. `marked`: the request was marked. */
-  passedOver(domain: string, rule: string, marked: boolean): void {
+  softLimitExceeded(domain: string, rule: string, marked: boolean): void {
     this.#softLimits.increment(domain, rule, marked ? 1 : 0);
   }
 
@@ -181,7 +181,7 @@ export class Metrics {
   }
 
   /** Counts hits of a charge beyond the `max_debt` of a rule. */
-  forgiven(domain: string, rule: string, hits: number): void {
+  uncollected(domain: string, rule: string, hits: number): void {
     const values = this.#decisions.series(domain, rule);
     values[FORGIVEN] = (values[FORGIVEN] as number) + hits;
   }

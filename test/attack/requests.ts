@@ -162,8 +162,8 @@ function forgedToken(): string {
   const tag = '4:held1:v1:a';
   return inventedToken(
     numbers(100).map(() => ({
-      ...{ key: `${tag}${suffix}`, tagLength: tag.length, suffix, lifetimeMillis: 60_000, amount: 1 },
-      ...{ fullMicros: 0, rule: ruleDigest('1:v0:'), isLocal: false, freesUnknown: false },
+      ...{ key: `${tag}${suffix}`, hashTagLength: tag.length, suffix, lifetimeMillis: 60_000, amount: 1 },
+      ...{ fullAtMicros: 0, rule: ruleDigest('1:v0:'), isLocal: false, freesUnknown: false },
     })),
   );
 }

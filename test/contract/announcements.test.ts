@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
-import type { RedisBuckets } from '../../src/storage/redis/redis-buckets.js';
+import type { RedisBackend } from '../../src/storage/redis/redis-buckets.js';
 import { SharedText } from '../../src/storage/redis/shared-text.js';
 import { clusterBenches } from '../support/limiter/cluster-bench.js';
 import { redisBenches } from '../support/limiter/test-stores.js';
@@ -16,7 +16,7 @@ class Process {
   isUp = true;
   readonly announcement: SharedText;
 
-  constructor(redis: Pick<RedisBuckets, 'runScript' | 'connected' | 'onUp'>) {
+  constructor(redis: Pick<RedisBackend, 'runScript' | 'connected' | 'onUp'>) {
     const isUp = (): boolean => this.isUp && redis.connected;
     this.announcement = new SharedText({
       ...NAMED,
@@ -38,7 +38,7 @@ class Process {
 
 describe.each([...redisBenches(), ...clusterBenches()])('announcements in $name', (bench) => {
   let processes: Process[] = [];
-  let redis: RedisBuckets;
+  let redis: RedisBackend;
   beforeAll(() => bench.start());
   afterEach(async () => {
     for (const { announcement } of processes) announcement.close();
@@ -47,12 +47,12 @@ describe.each([...redisBenches(), ...clusterBenches()])('announcements in $name'
   });
 
   const open = async (): Promise<Process> => {
-    redis = (await bench.open()) as unknown as RedisBuckets;
+    redis = (await bench.open()) as unknown as RedisBackend;
     const process = new Process(redis);
     processes.push(process);
     return process;
   };
-  const run = (script: string): ReturnType<RedisBuckets['runScript']> =>
+  const run = (script: string): ReturnType<RedisBackend['runScript']> =>
     redis.runScript({ script, key: KEY, args: [] });
 
   test('reach all processes once, also the process that makes them', async () => {

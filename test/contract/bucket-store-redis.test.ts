@@ -22,7 +22,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     (await bench.redis.keys('*')).filter((key) => !key.endsWith('}probe')).sort();
 
   test('keys with owner, version and hash tag', () => {
-    expect(redisKey({ key: '8:open-api6:tenant4:acme', tagLength: 24 })).toBe(
+    expect(redisKey({ key: '8:open-api6:tenant4:acme', hashTagLength: 24 })).toBe(
       'weir:1:{248f63fa25507062}8:open-api6:tenant4:acme',
     );
   });
@@ -49,12 +49,12 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     const timed = await bench.openWith({ ...options, tellsTime: true });
     const other = await bench.openWith(options);
     const now = bench.clock.wallMicros();
-    for (const items of [
+    for (const takes of [
       [takeItem('a', HUNDRED)],
       [takeItem('a', HUNDRED), takeItem('w', windowRate('hour', 5))],
     ]) {
-      expect((await takeFrom(timed, ...items))[0]?.decidedMicros).toBe(now);
-      expect(await takeFrom(other, ...items)).not.toContainEqual(
+      expect((await takeFrom(timed, ...takes))[0]?.decidedMicros).toBe(now);
+      expect(await takeFrom(other, ...takes)).not.toContainEqual(
         expect.objectContaining({ decidedMicros: expect.anything() }),
       );
     }
@@ -125,7 +125,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     const store = await bench.open();
     await bench.redis.set(a, value);
     expect(await takeFrom(store, takeItem('a', HUNDRED))).toMatchObject([
-      { limited: false, remaining: 99, waitMicros: 100_000 },
+      { overLimit: false, remaining: 99, waitMicros: 100_000 },
     ]);
     expect(await bench.redis.get(a)).toBe(`t1:${bench.clock.wallMicros() + 100_000}:0:1`);
   });
@@ -147,7 +147,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     const store = await bench.open();
     await bench.redis.set(a, 't1:9007199254740991:0:1');
     expect(await takeFrom(store, takeItem('a', HUNDRED))).toMatchObject([
-      { limited: true, remaining: 0, waitMicros: 100_000 },
+      { overLimit: true, remaining: 0, waitMicros: 100_000 },
     ]);
   });
 
@@ -159,10 +159,10 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     const minute = tokenBucketRate(10, 10, UNIT_MICROS.minute);
     const take = async (rate: typeof hour, options = {}) =>
       (await takeFrom(store, takeItem('a', rate, options)))[0];
-    expect(await take(hour, { hits: 10 })).toMatchObject({ limited: false, remaining: 0 });
+    expect(await take(hour, { hits: 10 })).toMatchObject({ overLimit: false, remaining: 0 });
     const full = `t1:${now + UNIT_MICROS.hour}:0:1`;
     for (const hits of [0, 1]) {
-      expect(await take(minute, { hits })).toMatchObject({ limited: true, remaining: 0 });
+      expect(await take(minute, { hits })).toMatchObject({ overLimit: true, remaining: 0 });
       expect(await bench.redis.get(a)).toBe(full);
     }
     // Refunds in either limit give back exactly their tokens.
@@ -217,13 +217,13 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     const store = await bench.open();
     for (const rate of [HUNDRED, THIRDS]) {
       const wait = rate === HUNDRED ? 100_000 : 333_334;
-      const empty = { limited: true, remaining: 0, waitMicros: wait };
+      const empty = { overLimit: true, remaining: 0, waitMicros: wait };
       await bench.redis.set(a, value);
       expect(await takeFrom(store, takeItem('a', rate))).toMatchObject([empty]);
       await bench.redis.set(a, value);
       const asked = takeFrom(store, takeItem('a', rate), takeItem('b', HUNDRED));
       // Several takes, a group and a refund all read the same state.
-      expect(await asked).toMatchObject([empty, { limited: false, remaining: 100 }]);
+      expect(await asked).toMatchObject([empty, { overLimit: false, remaining: 100 }]);
       await bench.redis.set(a, value);
       expect(await takeFrom(store, takeItem('a', rate, { refund: true }))).toMatchObject([{ remaining: 1 }]);
       await bench.redis.set(a, value);
@@ -231,7 +231,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
       expect(run).toMatchObject([[empty], [empty]]);
       // The state was clamped to its bounds, and refills from now on.
       bench.clock.advance(SECOND);
-      expect(await takeFrom(store, takeItem('a', rate))).toMatchObject([{ limited: false }]);
+      expect(await takeFrom(store, takeItem('a', rate))).toMatchObject([{ overLimit: false }]);
     }
     expect(store.connections.closed).toBe(0);
   });
@@ -249,7 +249,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     for (const rate of rates) {
       const start = bench.clock.wallMicros() - (bench.clock.wallMicros() % UNIT_MICROS.hour);
       const value = written(start);
-      const over = { limited: true, remaining: 0 };
+      const over = { overLimit: true, remaining: 0 };
       await bench.redis.set(w, value);
       expect(await takeFrom(store, takeItem('w', rate))).toMatchObject([over]);
       await bench.redis.set(w, value);
@@ -258,7 +258,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
       const run = await Promise.all([1, 2].map(() => takeFrom(store, takeItem('w', rate))));
       expect(run).toMatchObject([[over], [over]]);
       bench.clock.advance(2 * UNIT_MICROS.hour);
-      expect(await takeFrom(store, takeItem('w', rate))).toMatchObject([{ limited: false }]);
+      expect(await takeFrom(store, takeItem('w', rate))).toMatchObject([{ overLimit: false }]);
     }
     expect(store.connections.closed).toBe(0);
   });
@@ -266,7 +266,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
   test('ends a used up window that was written without an end, where nothing else writes it', async () => {
     const store = await bench.openWith({ countDeniedHits: false });
     await bench.redis.set(w, 'w1:99999999999999999999:1:60000000');
-    expect(await takeFrom(store, takeItem('w', windowRate('hour', 5)))).toMatchObject([{ limited: true }]);
+    expect(await takeFrom(store, takeItem('w', windowRate('hour', 5)))).toMatchObject([{ overLimit: true }]);
     expect(await bench.redis.pttl(w)).toBeGreaterThan(0);
   });
 
@@ -275,7 +275,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     const rate = windowRate('hour', 5);
     const most = Number.MAX_SAFE_INTEGER;
     await takeFrom(store, takeItem('w', rate, { hits: most }));
-    expect(await takeFrom(store, takeItem('w', rate))).toMatchObject([{ limited: true, used: most }]);
+    expect(await takeFrom(store, takeItem('w', rate))).toMatchObject([{ overLimit: true, used: most }]);
     const both = await Promise.all([1, 2].map(() => takeFrom(store, takeItem('w', rate))));
     expect(both).toMatchObject([[{ used: most }], [{ used: most }]]);
     expect(store.connections.closed).toBe(0);
@@ -283,16 +283,20 @@ describe.each(redisBenches())('$name keeps', (bench) => {
 
   test('the time when its clock steps back by up to a second, and follows a larger step', async () => {
     const store = await bench.open();
-    const item = takeItem('a', HUNDRED);
+    const take = takeItem('a', HUNDRED);
     await takeFrom(store, takeItem('a', HUNDRED, { hits: 100 }));
     bench.clock.stepWall(-SECOND);
-    expect(await takeFrom(store, item)).toMatchObject([{ limited: true, remaining: 0, waitMicros: 100_000 }]);
+    expect(await takeFrom(store, take)).toMatchObject([
+      { overLimit: true, remaining: 0, waitMicros: 100_000 },
+    ]);
     bench.clock.stepWall(SECOND + 99_999);
-    expect(await takeFrom(store, item)).toMatchObject([{ limited: true, remaining: 0, waitMicros: 1 }]);
+    expect(await takeFrom(store, take)).toMatchObject([{ overLimit: true, remaining: 0, waitMicros: 1 }]);
     bench.clock.stepWall(1);
-    expect((await takeFrom(store, item))[0]?.limited).toBe(false);
+    expect((await takeFrom(store, take))[0]?.overLimit).toBe(false);
     bench.clock.stepWall(-UNIT_MICROS.day);
-    expect(await takeFrom(store, item)).toMatchObject([{ limited: true, remaining: 0, waitMicros: 100_000 }]);
+    expect(await takeFrom(store, take)).toMatchObject([
+      { overLimit: true, remaining: 0, waitMicros: 100_000 },
+    ]);
     bench.clock.stepWall(10 * SECOND);
     expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }))).toMatchObject([{ remaining: 100 }]);
   });
@@ -310,10 +314,10 @@ describe.each(redisBenches())('$name keeps', (bench) => {
             takeItem('a', owing, { hits: 2 }),
             takeItem('b', HUNDRED),
           )
-        ).map(({ limited, used }) => ({ limited, used }));
-      const one = { limited: false, used: 1 };
+        ).map(({ overLimit, used }) => ({ overLimit, used }));
+      const one = { overLimit: false, used: 1 };
       const realNow = Date.now;
-      expect(await ask(await bench.openWith({}))).toEqual([one, { limited: false, used: 2 }, one]);
+      expect(await ask(await bench.openWith({}))).toEqual([one, { overLimit: false, used: 2 }, one]);
       let used = 1;
       for (const years of [-9, -4, -3, -2, 2, 3, 4, 9]) {
         const off = jest
@@ -324,8 +328,8 @@ describe.each(redisBenches())('$name keeps', (bench) => {
           const [counted, charged] = await ask(await bench.openWith({}));
           expect([years, counted, charged]).toEqual([
             years,
-            { limited: false, used },
-            { limited: false, used: Math.min(2 * used, 10) },
+            { overLimit: false, used },
+            { overLimit: false, used: Math.min(2 * used, 10) },
           ]);
         } finally {
           off.mockRestore();
@@ -359,7 +363,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     const results = await Promise.all(
       Array.from({ length: 400 }, (_, i) => takeFrom(stores[i % 2]!, takeItem('a', HUNDRED))),
     );
-    expect(results.filter(([outcome]) => outcome?.limited === false)).toHaveLength(100);
+    expect(results.filter(([outcome]) => outcome?.overLimit === false)).toHaveLength(100);
   });
 
   test('all or nothing over several buckets, for two stores at once', async () => {
@@ -370,7 +374,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     );
     const taken = new Map<string, number>();
     results.forEach((outcomes, i) => {
-      if (outcomes.some((outcome) => outcome.limited)) return;
+      if (outcomes.some((outcome) => outcome.overLimit)) return;
       for (const key of requests[i]!) taken.set(key, (taken.get(key) ?? 0) + 1);
     });
     // Every bucket holds exactly the tokens that the allowed requests left.

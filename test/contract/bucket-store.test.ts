@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -14,14 +14,14 @@ const PER_MINUTE = windowRate('minute', 5);
 const sharded: TestBench[] = clusterBenches();
 const benches: TestBench[] = [memoryBench(), ...redisBenches(), ...sharded];
 
-type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros'>;
+type Told = Pick<TakeOutcome, 'overLimit' | 'remaining' | 'waitMicros'>;
 const ok = (remaining: number, waitMicros: number): Told => ({
-  limited: false,
+  overLimit: false,
   remaining,
   waitMicros,
 });
 const limited = (remaining: number, waitMicros: number): Told => ({
-  limited: true,
+  overLimit: true,
   remaining,
   waitMicros,
 });
@@ -39,7 +39,7 @@ describe.each(benches)('BucketStore in $name', (bench) => {
     await takeFrom(store, holdItem('a', slots, { hits: 3 }));
     for (const hits of [0, 2]) {
       const [outcome] = await takeFrom(store, takeItem('a', slots, { hits, refund: true }));
-      expect(outcome).toMatchObject({ limited: false, remaining: 7, used: 3 });
+      expect(outcome).toMatchObject({ overLimit: false, remaining: 7, used: 3 });
     }
   });
 
@@ -49,7 +49,7 @@ describe.each(benches)('BucketStore in $name', (bench) => {
       const results = await Promise.all(
         Array.from({ length: hits }, () => takeFrom(store, takeItem('burst', HUNDRED))),
       );
-      return results.filter(([outcome]) => outcome?.limited === false).length;
+      return results.filter(([outcome]) => outcome?.overLimit === false).length;
     };
     expect(await burst(200)).toBe(100);
     bench.clock.advance(SECOND);
@@ -58,17 +58,17 @@ describe.each(benches)('BucketStore in $name', (bench) => {
 
   test('reports what is left and when the next token comes', async () => {
     const store = await bench.open();
-    const item = takeItem('a', HUNDRED);
-    expect(await takeFrom(store, item)).toMatchObject([ok(99, 100_000)]);
+    const take = takeItem('a', HUNDRED);
+    expect(await takeFrom(store, take)).toMatchObject([ok(99, 100_000)]);
     bench.clock.advance(50_000);
-    expect(await takeFrom(store, item)).toMatchObject([ok(98, 50_000)]);
+    expect(await takeFrom(store, take)).toMatchObject([ok(98, 50_000)]);
     expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 98 }))).toMatchObject([ok(0, 50_000)]);
-    expect(await takeFrom(store, item)).toMatchObject([limited(0, 50_000)]);
+    expect(await takeFrom(store, take)).toMatchObject([limited(0, 50_000)]);
     expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 3 }))).toMatchObject([limited(0, 250_000)]);
     bench.clock.advance(49_999);
-    expect(await takeFrom(store, item)).toMatchObject([limited(0, 1)]);
+    expect(await takeFrom(store, take)).toMatchObject([limited(0, 1)]);
     bench.clock.advance(1);
-    expect(await takeFrom(store, item)).toMatchObject([ok(0, 100_000)]);
+    expect(await takeFrom(store, take)).toMatchObject([ok(0, 100_000)]);
   });
 
   test('a bucket never holds more than its capacity', async () => {
@@ -115,7 +115,7 @@ describe.each(benches)('BucketStore in $name', (bench) => {
     const one = () => takeFrom(store, takeItem('a', HUNDRED));
     const passed = async () => {
       const results = await Promise.all(Array.from({ length: 700 }, one));
-      return results.filter(([outcome]) => outcome?.limited === false).length;
+      return results.filter(([outcome]) => outcome?.overLimit === false).length;
     };
     expect(await passed()).toBe(100);
     expect(await takeFrom(store, grant)).toMatchObject([ok(100, 0)]);
@@ -152,7 +152,7 @@ describe.each(benches)('BucketStore in $name', (bench) => {
 
   test('the same bucket twice must hold the sum', async () => {
     const store = await bench.open();
-    const two = (first: number, second: number): TakeItem[] => [
+    const two = (first: number, second: number): Take[] => [
       takeItem('a', HUNDRED, { hits: first }),
       takeItem('a', HUNDRED, { hits: second }),
     ];
@@ -166,14 +166,14 @@ describe.each(benches)('BucketStore in $name', (bench) => {
     const store = await bench.open();
     // More items than a Lua script can unpack at once. With several servers, no server gets that many.
     const [count, keys] = sharded.includes(bench) ? [2000, 1800] : [10_000, 9000];
-    const items = Array.from({ length: count }, (_, i) => takeItem(`k${i % keys}`, HUNDRED, { hits: 60 }));
-    const outcomes = await takeFrom(store, ...items);
+    const takes = Array.from({ length: count }, (_, i) => takeItem(`k${i % keys}`, HUNDRED, { hits: 60 }));
+    const outcomes = await takeFrom(store, ...takes);
     expect(outcomes).toHaveLength(count);
     // The last keys occur twice.
-    expect(outcomes.filter((outcome) => outcome.limited)).toHaveLength(count - keys);
+    expect(outcomes.filter((outcome) => outcome.overLimit)).toHaveLength(count - keys);
     expect(outcomes[0]).toMatchObject(ok(100, 0));
-    const fitting = await takeFrom(store, ...items.slice(0, keys));
-    expect(fitting.every((outcome) => !outcome.limited && outcome.remaining === 40)).toBe(true);
+    const fitting = await takeFrom(store, ...takes.slice(0, keys));
+    expect(fitting.every((outcome) => !outcome.overLimit && outcome.remaining === 40)).toBe(true);
   });
 
   test('observed buckets never deny and give nothing they do not have', async () => {
@@ -265,7 +265,7 @@ describe.each(benches)('BucketStore in $name', (bench) => {
       await bench.reset();
       const store = await bench.open({ countDeniedHits });
       const all = await Promise.all(Array.from({ length: 4 }, () => takeFrom(store, hit)));
-      return all.map(([outcome]) => [outcome?.limited, outcome?.used]);
+      return all.map(([outcome]) => [outcome?.overLimit, outcome?.used]);
     };
     expect(await used(true)).toEqual([
       [false, 2],

@@ -1,13 +1,13 @@
 /* Tests reservations that give their hits back when they expire (`unknown: free`). */
 
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { BucketStore, TakeItem } from '../../src/limiter/bucket-store.js';
+import type { BucketStore, Take } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { holdsKey, redisKey } from '../../src/storage/redis/redis-key.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
-import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
+import { holdItem, settlementTake } from '../support/limiter/hold-items.js';
 import { seededRandom } from '../support/limiter/seeded-random.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
@@ -15,15 +15,15 @@ import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-sto
 const SECOND = 1_000_000;
 /** A token takes a second. */
 const BUCKET = tokenBucketRate(1000, 1, SECOND, 0, Infinity);
-const WINDOW = windowRate('hour', 1000, { allOrNothing: true, minChargeHits: Infinity });
+const WINDOW = windowRate('hour', 1000, { countsOnlyAllowed: true, minChargeHits: Infinity });
 
-function freedItem(key: string, rate: TakeItem['rate'], hits: number, lifetimeMillis = 20_000): TakeItem {
-  const item = holdItem(key, rate, { hits, lifetimeMillis });
-  return { ...item, holds: { id: '', lifetimeMillis, ...item.holds, freesUnknown: true } };
+function freedItem(key: string, rate: Take['rate'], hits: number, lifetimeMillis = 20_000): Take {
+  const take = holdItem(key, rate, { hits, lifetimeMillis });
+  return { ...take, holds: { id: '', lifetimeMillis, ...take.holds, freesUnknown: true } };
 }
 
 /** Returns what a look with the given rule finds. */
-async function left(store: BucketStore, key: string, rate: TakeItem['rate'], frees = true): Promise<number> {
+async function left(store: BucketStore, key: string, rate: Take['rate'], frees = true): Promise<number> {
   const look = frees ? freedItem(key, rate, 0) : holdItem(key, rate, { hits: 0 });
   return (await takeFrom(store, look))[0]?.remaining ?? -1;
 }
@@ -35,7 +35,7 @@ describe.each([memoryBench(), ...redisBenches()])(
     afterEach(() => bench.reset());
 
     /** Returns a store with two holds: 300 hits, which expire after 20 seconds, and 500 hits. */
-    async function openWithHolds(rate: TakeItem['rate']): Promise<BucketStore> {
+    async function openWithHolds(rate: Take['rate']): Promise<BucketStore> {
       const store = await bench.open();
       await takeFrom(store, freedItem('a', rate, 300));
       await takeFrom(store, freedItem('a', rate, 500, 600_000));
@@ -56,7 +56,7 @@ describe.each([memoryBench(), ...redisBenches()])(
       await takeFrom(store, freedItem('a', BUCKET, 600));
       bench.clock.advance(21 * SECOND);
       expect((await takeFrom(store, freedItem('a', BUCKET, 900)))[0]).toMatchObject({
-        limited: true,
+        overLimit: true,
         remaining: found + 121,
       });
     });
@@ -89,12 +89,12 @@ describe.each([memoryBench(), ...redisBenches()])(
       const [outcome] = await takeFrom(store, settled);
       // A reload to `keep`.
       expect(await left(store, 'a', WINDOW, false)).toBe(650);
-      expect((await takeFrom(store, settlementItem(settled, outcome ?? {})))[0]?.hold).toBe('settled');
+      expect((await takeFrom(store, settlementTake(settled, outcome ?? {})))[0]?.hold).toBe('settled');
       await takeFrom(store, holdItem('a', WINDOW, { hits: 10, lifetimeMillis: 20_000 }));
       bench.clock.advance(22 * SECOND);
       // A reload to `free`.
       expect(await left(store, 'a', WINDOW)).toBe(890);
-      expect((await takeFrom(store, settlementItem(freed, {})))[0]?.hold).toBe('unknown');
+      expect((await takeFrom(store, settlementTake(freed, {})))[0]?.hold).toBe('unknown');
     });
 
     test('are given back before the settlement of another hold reports the bucket', async () => {
@@ -103,7 +103,7 @@ describe.each([memoryBench(), ...redisBenches()])(
       const freed = freedItem('a', WINDOW, 100, 600_000);
       await takeFrom(store, kept, freedItem('a', WINDOW, 300), freed);
       bench.clock.advance(22 * SECOND);
-      const found = await takeFrom(store, settlementItem(kept, {}, 10), settlementItem(freed, {}, 20));
+      const found = await takeFrom(store, settlementTake(kept, {}, 10), settlementTake(freed, {}, 20));
       expect(found.map(({ remaining }) => remaining)).toEqual([890, 970]);
       expect(await left(store, 'a', WINDOW)).toBe(970);
     });
@@ -120,10 +120,10 @@ describe.each([memoryBench(), ...redisBenches()])(
 
     test('are settled only once, also if they have expired', async () => {
       const store = await bench.open();
-      const items = [freedItem('a', WINDOW, 100), freedItem('a', WINDOW, 100), freedItem('b', BUCKET, 100)];
-      const outcomes = await takeFrom(store, ...items);
-      const settlements = items.map((item, i) => settlementItem(item, outcomes[i] ?? {}, 60));
-      expect((await takeFrom(store, settlements[0] as TakeItem))[0]?.hold).toBe('settled');
+      const takes = [freedItem('a', WINDOW, 100), freedItem('a', WINDOW, 100), freedItem('b', BUCKET, 100)];
+      const outcomes = await takeFrom(store, ...takes);
+      const settlements = takes.map((take, i) => settlementTake(take, outcomes[i] ?? {}, 60));
+      expect((await takeFrom(store, settlements[0] as Take))[0]?.hold).toBe('settled');
       bench.clock.advance(22 * SECOND);
       const effects = (await takeFrom(store, ...settlements)).map(({ hold }) => hold);
       expect(effects).toEqual(['unknown', 'unknown', 'unknown']);
@@ -136,7 +136,7 @@ describe.each(redisBenches())('expired reservations on $name', (bench) => {
   beforeAll(() => bench.start());
   afterEach(() => bench.reset());
 
-  const setOf = (key: string) => redisKey({ key: holdsKey(key, true), tagLength: key.length });
+  const setOf = (key: string) => redisKey({ key: holdsKey(key, true), hashTagLength: key.length });
 
   test('are given back once in calls with many requests, as in memory', async () => {
     const store = await bench.open();
@@ -149,22 +149,22 @@ describe.each(redisBenches())('expired reservations on $name', (bench) => {
       calendar: windowRate('day', 10_000, { timeZone: 'Europe/Berlin', minChargeHits: Infinity }),
     };
     const names = Object.keys(rates) as (keyof typeof rates)[];
-    const placed: TakeItem[] = [];
+    const placed: Take[] = [];
     let denied = 0;
     for (let round = 0; round < 80; round++) {
-      const requests = Array.from({ length: 10 }, (): TakeItem => {
+      const requests = Array.from({ length: 10 }, (): Take => {
         const key = names[any(names.length)] as keyof typeof rates;
         const settlement = any(4) === 0 ? placed.splice(any(placed.length), 1)[0] : undefined;
         if (settlement !== undefined) return settlement;
         return freedItem(key, rates[key], any(6) === 0 ? 0 : 1 + any(150), 1000 + any(2) * 15_000);
       });
-      const expected = requests.map((item) => memory.take([item]));
-      const found = await Promise.all(requests.map((item) => takeFrom(store, item)));
+      const expected = requests.map((take) => memory.take([take]));
+      const found = await Promise.all(requests.map((take) => takeFrom(store, take)));
       expectEqual(found, expected);
-      requests.forEach((item, i) => {
+      requests.forEach((take, i) => {
         const outcome = found[i]?.[0];
-        if (outcome?.limited === true) denied++;
-        if (outcome?.hold === 'placed') placed.push(settlementItem(item, outcome, any(3) * 80));
+        if (outcome?.overLimit === true) denied++;
+        if (outcome?.hold === 'placed') placed.push(settlementTake(take, outcome, any(3) * 80));
       });
       bench.clock.advance(any(3) === 0 ? any(9 * SECOND) : any(SECOND));
     }
@@ -179,7 +179,7 @@ describe.each(redisBenches())('expired reservations on $name', (bench) => {
     ] as const) {
       const key = rate.kind;
       await takeFrom(store, freedItem(key, rate, 700, 1000));
-      const bucketMillis = await bench.redis.pttl(redisKey({ key, tagLength: key.length }));
+      const bucketMillis = await bench.redis.pttl(redisKey({ key, hashTagLength: key.length }));
       expect(bucketMillis).toBeGreaterThan(1000 * (seconds - 5));
       expect(await bench.redis.pttl(setOf(key))).toBeGreaterThanOrEqual(bucketMillis - 1000);
     }
@@ -191,8 +191,8 @@ describe.each(redisBenches())('expired reservations on $name', (bench) => {
     const charged = freedItem('a', rate, 10);
     await takeFrom(store, freedItem('a', rate, 500));
     const [outcome] = await takeFrom(store, charged);
-    await takeFrom(store, settlementItem(charged, outcome ?? {}, 3000));
-    const bucketMillis = await bench.redis.pttl(redisKey({ key: 'a', tagLength: 1 }));
+    await takeFrom(store, settlementTake(charged, outcome ?? {}, 3000));
+    const bucketMillis = await bench.redis.pttl(redisKey({ key: 'a', hashTagLength: 1 }));
     expect(bucketMillis).toBeGreaterThan(3_400_000);
     expect(await bench.redis.pttl(setOf('a'))).toBeGreaterThanOrEqual(bucketMillis - 1000);
   });
@@ -202,7 +202,7 @@ describe.each(redisBenches())('expired reservations on $name', (bench) => {
     ['starts of two kinds in turns', 2],
   ])('are given back as fast as calls with many %s place others', async (_name, kinds) => {
     const store = await bench.open();
-    const rate = windowRate('hour', 10_000, { allOrNothing: true, minChargeHits: Infinity });
+    const rate = windowRate('hour', 10_000, { countsOnlyAllowed: true, minChargeHits: Infinity });
     const sizes: number[] = [];
     for (let round = 0; round < 5; round++) {
       const starts = Array.from({ length: 900 }, (_, i) => freedItem('a', rate, 1 + (i % kinds), 1000));
@@ -215,12 +215,12 @@ describe.each(redisBenches())('expired reservations on $name', (bench) => {
 
   test('are given back in parts, and never more than they still cost', async () => {
     const store = await bench.open();
-    const year = windowRate('year', 4_000_000, { allOrNothing: true, minChargeHits: Infinity });
+    const year = windowRate('year', 4_000_000, { countsOnlyAllowed: true, minChargeHits: Infinity });
     const slow = tokenBucketRate(4_000_000, 1, SECOND, 0, Infinity);
     for (const rate of [year, slow]) {
       const key = rate.kind;
       const count = rate === year ? 100_000 : 20_000;
-      const bucket = redisKey({ key, tagLength: key.length });
+      const bucket = redisKey({ key, hashTagLength: key.length });
       await takeFrom(store, freedItem(key, rate, 1));
       // Further holds of 10 hits each, and the state of the bucket with them.
       const [form, first, second, third] = ((await bench.redis.get(bucket)) as string).split(':');

@@ -127,7 +127,7 @@ describe('gRPC server: what the fast stack adds', () => {
   test('a stream of requests that ends within a message is an error', async () => {
     const { server, port } = await fixture.listening();
     const path = '/test.Test/Collect';
-    server.addMethod({
+    server.addGenericMethod({
       path,
       requestStream: true,
       responseStream: false,

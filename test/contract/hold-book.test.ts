@@ -1,15 +1,15 @@
 /* Tests lists of holds, as operators see them, on all kinds of stores. */
 
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type BucketStore, StorageError, type TakeItem } from '../../src/limiter/bucket-store.js';
+import { type BucketStore, StorageError, type Take } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
-import type { Settlement } from '../../src/limiter/holds/hold.js';
-import type { HoldBook, ListedHolds } from '../../src/limiter/holds/hold-book.js';
+import type { HoldValues } from '../../src/limiter/holds/hold.js';
+import type { HoldInspector, ListedHolds } from '../../src/limiter/holds/hold-book.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
-import { RedisHoldBook } from '../../src/storage/redis/redis-hold-book.js';
+import { RedisHoldInspector } from '../../src/storage/redis/redis-hold-book.js';
 import { clusterBenches } from '../support/limiter/cluster-bench.js';
-import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
+import { holdItem, settlementTake } from '../support/limiter/hold-items.js';
 import { HUNDRED } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 import type { SingleClusterStore, SingleRedisStore } from '../support/redis/single-stores.js';
@@ -17,17 +17,17 @@ import type { SingleClusterStore, SingleRedisStore } from '../support/redis/sing
 const SLOTS = concurrencyRate(100_000);
 const HOUR = windowRate('hour', 1000);
 
-const bookOf = (store: BucketStore): HoldBook =>
+const bookOf = (store: BucketStore): HoldInspector =>
   store instanceof MemoryStore
     ? store
-    : new RedisHoldBook(() => store as SingleRedisStore | SingleClusterStore);
+    : new RedisHoldInspector(() => store as SingleRedisStore | SingleClusterStore);
 
 async function list(
   store: BucketStore,
-  { key, tagLength, rate }: TakeItem,
+  { key, hashTagLength, rate }: Take,
   most = 100,
 ): Promise<ListedHolds> {
-  const listed = await bookOf(store).listHolds({ key, tagLength, rate }, most);
+  const listed = await bookOf(store).listHolds({ key, hashTagLength, rate }, most);
   if (listed instanceof StorageError) throw listed;
   return listed;
 }
@@ -46,7 +46,7 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
         const [outcome] = await takeFrom(store, take);
         bench.clock.advance(10_000_000);
         const { holds, more } = await list(store, take);
-        const { id, lifetimeMillis } = take.holds as NonNullable<TakeItem['holds']>;
+        const { id, lifetimeMillis } = take.holds as NonNullable<Take['holds']>;
         const hasLifetime = isMemory || rate !== SLOTS;
         expect(more).toBe(0);
         expect(holds).toEqual([
@@ -54,17 +54,17 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
             id,
             amount: 7,
             lifetimeMillis: hasLifetime ? lifetimeMillis : undefined,
-            fullMicros: outcome?.fullMicros ?? 0,
-            costMicros: outcome?.costMicros ?? 0,
+            fullAtMicros: outcome?.fullAtMicros ?? 0,
+            refillMicros: outcome?.refillMicros ?? 0,
             freesUnknown: false,
             remainingMicros: 20_000_000,
           },
         ]);
-        const { amount, fullMicros, costMicros } = holds[0] as (typeof holds)[number];
+        const { amount, fullAtMicros, refillMicros } = holds[0] as (typeof holds)[number];
         expect(amount).toBe(take.hits);
-        const settlement = settlementItem(take, { fullMicros, costMicros });
-        const settles = settlement.settles as Settlement;
-        const has = (changed: Partial<Settlement> = {}) =>
+        const settlement = settlementTake(take, { fullAtMicros, refillMicros });
+        const settles = settlement.settles as HoldValues;
+        const has = (changed: Partial<HoldValues> = {}) =>
           bookOf(store).hasHold(take, { ...settles, ...changed });
         expect([await has(), await has({ id: 'f'.repeat(24) })]).toEqual([true, false]);
         // Redis does not compare the other values of slots.
@@ -83,13 +83,13 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
       );
       for (const take of takes) await takeFrom(store, take, holdItem('one,two', HUNDRED));
       const amounts = async (most: number) => {
-        const { holds, more } = await list(store, takes[0] as TakeItem, most);
+        const { holds, more } = await list(store, takes[0] as Take, most);
         return [holds.map(({ amount }) => amount), more];
       };
       expect(await amounts(3)).toEqual([[1, 2, 3], 9]);
       expect(await amounts(5)).toEqual([[1, 2, 3, 4, 5], 0]);
-      const has = (take: TakeItem | undefined) =>
-        bookOf(store).hasHold(take as TakeItem, settlementItem(take as TakeItem, {}).settles as Settlement);
+      const has = (take: Take | undefined) =>
+        bookOf(store).hasHold(take as Take, settlementTake(take as Take, {}).settles as HoldValues);
       bench.clock.advance(62_500_000);
       expect(await amounts(1)).toEqual([[3], 9]);
       expect([await has(takes[2]), await has(takes[0])]).toEqual([false, true]);
@@ -103,7 +103,7 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
       });
       for (const take of takes) await takeFrom(store, take);
       const found = async (most: number) => {
-        const { holds, more } = await list(store, takes[0] as TakeItem, most);
+        const { holds, more } = await list(store, takes[0] as Take, most);
         return [holds.map(({ amount, freesUnknown }) => [amount, freesUnknown]), more];
       };
       const all = [
@@ -115,7 +115,7 @@ describe.each([memoryBench(), ...redisBenches(), ...clusterBenches()])(
       expect(await found(9)).toEqual([all, 0]);
       expect(await found(3)).toEqual([all.slice(0, 3), 1]);
       for (const take of takes) {
-        const settlement = settlementItem(take, {}).settles as Settlement;
+        const settlement = settlementTake(take, {}).settles as HoldValues;
         expect(await bookOf(store).hasHold(take, settlement)).toBe(true);
       }
     });

@@ -1,7 +1,7 @@
 /* Tests holds where several stores, or several slots of a cluster, take part, and the sets of holds in Redis. */
 
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { BucketStore, TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
+import type { BucketStore, Take, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
 import { MAX_SLOTS_PER_ITEM } from '../../src/limiter/holds/hold.js';
@@ -11,7 +11,7 @@ import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { holdsKey, redisKey } from '../../src/storage/redis/redis-key.js';
 import { expectAtMost, expectEqual } from '../support/assert/quick-expect.js';
 import { ClusterBench } from '../support/limiter/cluster-bench.js';
-import { abandonedEnds, holdItem, settlementItem } from '../support/limiter/hold-items.js';
+import { abandonedEnds, holdItem, settlementTake } from '../support/limiter/hold-items.js';
 import { seededRandom } from '../support/limiter/seeded-random.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
@@ -21,7 +21,7 @@ import { waitFor } from '../support/process/wait-for.js';
 const MAX = 4;
 const SLOTS = concurrencyRate(MAX);
 const KEYS = ['one', 'two', 'three', 'four', 'five', 'six'];
-const used = async (store: BucketStore, key: string, rate: TakeItem['rate'] = SLOTS) =>
+const used = async (store: BucketStore, key: string, rate: Take['rate'] = SLOTS) =>
   (await takeFrom(store, takeItem(key, rate, { hits: 0 })))[0]?.used;
 
 /**
@@ -36,8 +36,8 @@ async function crowd(
 ): Promise<{ readonly denied: number; readonly abandoned: number }> {
   const inFlight = new Map<string, number>(KEYS.map((key) => [key, 0]));
   let [denied, abandoned] = [0, 0];
-  const add = (items: readonly TakeItem[], sign: 1 | -1): void => {
-    for (const { key, hits } of items) inFlight.set(key, (inFlight.get(key) ?? 0) + sign * hits);
+  const add = (takes: readonly Take[], sign: 1 | -1): void => {
+    for (const { key, hits } of takes) inFlight.set(key, (inFlight.get(key) ?? 0) + sign * hits);
   };
   const caller = async (seed: number): Promise<void> => {
     const random = seededRandom(seed);
@@ -45,13 +45,13 @@ async function crowd(
     for (let i = 0; i < requests; i++) {
       const store = stores[any(stores.length)] as BucketStore;
       const first = any(KEYS.length);
-      const items = Array.from({ length: 1 + any(3) }, (_, at) =>
+      const takes = Array.from({ length: 1 + any(3) }, (_, at) =>
         holdItem(KEYS[(first + at) % KEYS.length] as string, SLOTS, { hits: 1 + any(2) }),
       );
-      const outcomes = await takeFrom(store, ...items);
-      if (outcomes.some(({ limited }) => limited)) {
+      const outcomes = await takeFrom(store, ...takes);
+      if (outcomes.some(({ overLimit }) => overLimit)) {
         denied++;
-        const ends = abandonedEnds(items, outcomes);
+        const ends = abandonedEnds(takes, outcomes);
         abandoned += ends.length;
         const others = outcomes.filter(({ hold }) => hold !== 'abandoned');
         expect(others.every(({ hold }) => hold === undefined)).toBe(true);
@@ -59,13 +59,13 @@ async function crowd(
           expect(hold).toBe('settled');
         continue;
       }
-      add(items, 1);
+      add(takes, 1);
       for (const count of inFlight.values()) expectAtMost(count, MAX);
       for (let turns = any(4); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
-      add(items, -1);
+      add(takes, -1);
       // Any server settles.
       const other = stores[any(stores.length)] as BucketStore;
-      const settlements = items.map((item, at) => settlementItem(item, outcomes[at] as TakeOutcome));
+      const settlements = takes.map((take, at) => settlementTake(take, outcomes[at] as TakeOutcome));
       for (const { hold } of await takeFrom(other, ...settlements)) expect(hold).toBe('settled');
     }
   };
@@ -87,7 +87,7 @@ describe.each(benches)('holds on $name', (bench) => {
   afterEach(() => bench.reset());
 
   const keyOf = (key: string) => redisKey(takeItem(key, SLOTS));
-  const setOf = (key: string) => redisKey({ key: holdsKey(key), tagLength: key.length });
+  const setOf = (key: string) => redisKey({ key: holdsKey(key), hashTagLength: key.length });
 
   test('of several servers never exceed the limit, even if Redis forgets the script', async () => {
     const stores = [await bench.open(), await bench.open(), await bench.open()];
@@ -105,9 +105,9 @@ describe.each(benches)('holds on $name', (bench) => {
     const random = seededRandom(7);
     const any = (count: number) => Math.floor(random() * count);
     const debt = tokenBucketRate(100, 10, 1_000_000, 100, Infinity);
-    const placed: TakeItem[] = [];
+    const placed: Take[] = [];
     for (let round = 0; round < 40; round++) {
-      const requests = Array.from({ length: 12 }, (): TakeItem[] => {
+      const requests = Array.from({ length: 12 }, (): Take[] => {
         const key = KEYS[any(2)] as string;
         const settled = any(3) === 0 ? placed.splice(any(placed.length), 1)[0] : undefined;
         if (settled !== undefined) return [settled];
@@ -116,12 +116,12 @@ describe.each(benches)('holds on $name', (bench) => {
         const first = holdItem(key, SLOTS, { hits: any(4), enforcement });
         return any(5) === 0 ? [first, takeItem('bucket', debt)] : [first];
       });
-      const expected = requests.map((items) => memory.take(items));
-      const found = await Promise.all(requests.map((items) => takeFrom(store, ...items)));
+      const expected = requests.map((takes) => memory.take(takes));
+      const found = await Promise.all(requests.map((takes) => takeFrom(store, ...takes)));
       expectEqual(found, expected);
       requests.forEach(([item], i) => {
         const outcome = found[i]?.[0] as TakeOutcome;
-        if (outcome.hold === 'placed') placed.push(settlementItem(item as TakeItem, outcome));
+        if (outcome.hold === 'placed') placed.push(settlementTake(item as Take, outcome));
       });
     }
   });
@@ -131,8 +131,8 @@ describe.each(benches)('holds on $name', (bench) => {
     const days = windowRate('day', 10, { timeZone: 'Europe/Berlin' });
     bench.clock.advance(40 * UNIT_MICROS.day);
     const results = await Promise.all(
-      [holdItem('one', SLOTS, { enforcement: 'observe' }), takeItem('days', days)].map((item) =>
-        takeFrom(store, item),
+      [holdItem('one', SLOTS, { enforcement: 'observe' }), takeItem('days', days)].map((take) =>
+        takeFrom(store, take),
       ),
     );
     expect(results).toMatchObject([[{ used: 1 }], [{ used: 1 }]]);
@@ -146,7 +146,7 @@ describe.each(benches)('holds on $name', (bench) => {
     expect([await live(), await used(store, 'one')]).toEqual([3, 3]);
     bench.clock.advance(1_000_000);
     expect([await live(), await used(store, 'one')]).toEqual([2, 2]);
-    await takeFrom(store, settlementItem(takes[0] as TakeItem, {}));
+    await takeFrom(store, settlementTake(takes[0] as Take, {}));
     expect(await live()).toBe(0);
   });
 
@@ -210,9 +210,9 @@ describe.each(benches)('holds on $name', (bench) => {
 
   test('occupy Redis no longer than other calls, whatever the number of their slots', async () => {
     const store = await bench.open();
-    const calls = async (items: readonly TakeItem[]): Promise<number> => {
+    const calls = async (takes: readonly Take[]): Promise<number> => {
       const before = store.calls;
-      await Promise.all(items.map((item) => takeFrom(store, item)));
+      await Promise.all(takes.map((take) => takeFrom(store, take)));
       return store.calls - before;
     };
     const wide = concurrencyRate(100_000);
@@ -222,10 +222,10 @@ describe.each(benches)('holds on $name', (bench) => {
     // Two slots count as much as one bucket, and a call has 256 buckets.
     const hundreds = starts('hundred', 25, 100);
     expect(await calls(hundreds)).toBe(5);
-    expect(await calls(hundreds.map((item) => settlementItem(item, {})))).toBe(5);
+    expect(await calls(hundreds.map((take) => settlementTake(take, {})))).toBe(5);
     const thousands = starts('thousand', 5, 1000);
     expect(await calls(thousands)).toBe(5);
-    expect(await calls(thousands.map((item) => settlementItem(item, {})))).toBe(5);
+    expect(await calls(thousands.map((take) => settlementTake(take, {})))).toBe(5);
   });
 
   test('are placed by takes that follow equal takes without holds in the same call', async () => {
@@ -234,7 +234,7 @@ describe.each(benches)('holds on $name', (bench) => {
     const plain = () => [takeItem('bucket', debt), takeItem('other', debt)];
     const held = () => [holdItem('bucket', debt), takeItem('other', debt)];
     const results = await Promise.all(
-      [plain(), held(), held(), plain()].map((items) => takeFrom(store, ...items)),
+      [plain(), held(), held(), plain()].map((takes) => takeFrom(store, ...takes)),
     );
     expect(results.map(([outcome]) => outcome?.hold)).toEqual([undefined, 'placed', 'placed', undefined]);
     expect(await bench.redis.zcount(setOf('bucket'), '0', '+inf')).toBe(2);
@@ -250,7 +250,7 @@ describe.each([memoryBench(), ...redisBenches().slice(0, 1)])('slots on $name', 
     const huge = concurrencyRate(4_000_000_000);
     const most = holdItem('huge', huge, { hits: MAX_SLOTS_PER_ITEM });
     const outcome = (await takeFrom(store, most))[0] as TakeOutcome;
-    expect(outcome).toMatchObject({ limited: false, hold: 'placed', used: 1000 });
+    expect(outcome).toMatchObject({ overLimit: false, hold: 'placed', used: 1000 });
     for (const enforcement of ['enforce', 'observe', 'quota'] as const) {
       for (const hits of [MAX_SLOTS_PER_ITEM + 1, Number.MAX_SAFE_INTEGER]) {
         const [, refused] = await takeFrom(
@@ -258,12 +258,12 @@ describe.each([memoryBench(), ...redisBenches().slice(0, 1)])('slots on $name', 
           takeItem('b', HUNDRED),
           holdItem('huge', huge, { hits, enforcement }),
         );
-        expect(refused).toMatchObject({ limited: true, used: 1000 });
+        expect(refused).toMatchObject({ overLimit: true, used: 1000 });
         expect(refused?.hold).toBe(undefined);
       }
     }
     expect(await used(store, 'huge', huge)).toBe(1000);
-    expect(await takeFrom(store, settlementItem(most, outcome))).toMatchObject([
+    expect(await takeFrom(store, settlementTake(most, outcome))).toMatchObject([
       { hold: 'settled', used: 0 },
     ]);
   });
@@ -272,7 +272,7 @@ describe.each([memoryBench(), ...redisBenches().slice(0, 1)])('slots on $name', 
     const store = await bench.open();
     const peek = holdItem('one', SLOTS, { hits: 0 });
     const [outcome] = await takeFrom(store, peek);
-    expect(outcome).toMatchObject({ limited: false, remaining: MAX, used: 0 });
+    expect(outcome).toMatchObject({ overLimit: false, remaining: MAX, used: 0 });
     expect(outcome?.hold).toBe(undefined);
     expect((await takeFrom(store, holdItem('bucket', HUNDRED, { hits: 0 })))[0]?.hold).toBe(undefined);
   });

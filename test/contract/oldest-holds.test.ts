@@ -1,7 +1,7 @@
 /* Tests the settlement of the oldest hold of a bucket: the arithmetic of the script, and holds in one call. */
 
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { TakeItem } from '../../src/limiter/bucket-store.js';
+import type { Take } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { MAX_FILL_MICROS } from '../../src/limiter/rate.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -9,7 +9,7 @@ import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { holdsKey, redisKey } from '../../src/storage/redis/redis-key.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
 import { ClusterBench } from '../support/limiter/cluster-bench.js';
-import { holdItem, oldestItem, settlementItem } from '../support/limiter/hold-items.js';
+import { holdItem, oldestItem, settlementTake } from '../support/limiter/hold-items.js';
 import { seededRandom } from '../support/limiter/seeded-random.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
@@ -36,7 +36,7 @@ describe.each(redisBenches())('the oldest hold on $name', (bench) => {
   beforeAll(() => bench.start());
   afterEach(() => bench.reset());
 
-  const setOf = (key: string) => redisKey({ key: holdsKey(key), tagLength: key.length });
+  const setOf = (key: string) => redisKey({ key: holdsKey(key), hashTagLength: key.length });
 
   test('is settled exactly, whatever the cost of its hits', async () => {
     const store = await bench.open();
@@ -49,8 +49,8 @@ describe.each(redisBenches())('the oldest hold on $name', (bench) => {
       await takeFrom(store, holdItem(key, rate, { hits: amount }));
       const [settled] = await takeFrom(store, oldestItem(takeItem(key, rate), used));
       expectEqual([settled?.hold, settled?.heldHits], ['settled', amount]);
-      const product = BigInt(used) * BigInt(rate.p);
-      const q = BigInt(rate.q);
+      const product = BigInt(used) * BigInt(rate.refillNumerator);
+      const q = BigInt(rate.refillDenominator);
       const fullAt = BigInt(bench.clock.wallMicros()) + product / q;
       expectEqual(await bench.redis.get(redisKey(takeItem(key, rate))), `t1:${fullAt}:${product % q}:${q}`);
     }
@@ -67,10 +67,10 @@ describe.each(redisBenches())('the oldest hold on $name', (bench) => {
       calendar: windowRate('day', 10_000, { timeZone: 'Europe/Berlin', minChargeHits: Infinity }),
     };
     const names = Object.keys(rates) as (keyof typeof rates)[];
-    const ids: TakeItem[] = [];
+    const ids: Take[] = [];
     let settled = 0;
     for (let round = 0; round < 60; round++) {
-      const requests = Array.from({ length: 10 }, (): TakeItem => {
+      const requests = Array.from({ length: 10 }, (): Take => {
         const key = names[any(names.length)] as keyof typeof rates;
         if (any(2) === 0) return oldestItem(takeItem(key, rates[key]), 1 + any(120));
         return holdItem(key, rates[key], {
@@ -78,12 +78,12 @@ describe.each(redisBenches())('the oldest hold on $name', (bench) => {
           lifetimeMillis: any(2) === 0 ? 9000 : 30_000,
         });
       });
-      const expected = requests.map((item) => memory.take([item]));
-      const found = await Promise.all(requests.map((item) => takeFrom(store, item)));
+      const expected = requests.map((take) => memory.take([take]));
+      const found = await Promise.all(requests.map((take) => takeFrom(store, take)));
       expectEqual(found, expected);
       settled += found.filter(([outcome]) => outcome?.hold === 'settled').length;
-      requests.forEach((item, i) => {
-        if (found[i]?.[0]?.hold === 'placed') ids.push(settlementItem(item, found[i]?.[0] ?? {}));
+      requests.forEach((take, i) => {
+        if (found[i]?.[0]?.hold === 'placed') ids.push(settlementTake(take, found[i]?.[0] ?? {}));
       });
       // A hold can still be settled by its id.
       const [own] = ids.splice(any(ids.length), 1);
@@ -117,7 +117,7 @@ describe.each([memoryBench(), ...redisBenches().slice(0, 1), new ClusterBench('r
     const STARTS = 4000;
     const STARTS_PER_CALL = 4;
     // A year, so that no window ends.
-    const YEAR = windowRate('year', LIMIT, { allOrNothing: true, minChargeHits: Infinity });
+    const YEAR = windowRate('year', LIMIT, { countsOnlyAllowed: true, minChargeHits: Infinity });
 
     test('cost their estimates, and nothing else, and no hold outlives its expiry', async () => {
       const store = await bench.open();

@@ -14,8 +14,8 @@ function loaded(value: string | undefined): RunningBucket {
 }
 
 function text(bucket: RunningBucket): string {
-  const form = bucket.unit > 0 ? 't1' : bucket.part < 0 ? 'd1' : 'w1';
-  return `${form}:${bucket.whole}:${Math.abs(bucket.part)}:${Math.abs(bucket.unit)}`;
+  const form = bucket.unit > 0 ? 't1' : bucket.remainder < 0 ? 'd1' : 'w1';
+  return `${form}:${bucket.wholeMicros}:${Math.abs(bucket.remainder)}:${Math.abs(bucket.unit)}`;
 }
 
 const VECTORS = TAKE_VECTORS.map((vector) => ({ nowMicros: NOW, after: vector.before, ...vector }));
@@ -30,7 +30,7 @@ test.each(VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, after
   });
   const findings = items.map(() => new TakeSnapshot());
   const denied = decide(items, buckets, findings, nowMicros, nowMicros, countDeniedHits ?? true);
-  expect(denied).toBe(outcomes.some(({ limited }, i) => limited && items[i]!.enforcement === 'enforce'));
+  expect(denied).toBe(outcomes.some(({ overLimit }, i) => overLimit && items[i]!.enforcement === 'enforce'));
   const found = items.map(({ rate, hits }, i) => rate.outcome(hits, findings[i]!, nowMicros));
   expect(found).toMatchObject(outcomes);
   for (const [key, bucket] of byKey) {

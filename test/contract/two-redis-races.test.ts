@@ -68,13 +68,13 @@ describe('a request between two Redis', () => {
   const stored = async () => (await bench.redis.mget(redisKey(tokens), redisKey(minute))).join(' ');
   /** Returns the used amount of the bucket and the window in the main Redis. */
   const used = async () => {
-    const looks = [tokens, minute].map((item) => ({ ...item, hits: 0 }));
+    const looks = [tokens, minute].map((take) => ({ ...take, hits: 0 }));
     return (await takeFrom(main, ...looks)).map((outcome) => outcome.used);
   };
   const settled = () =>
     waitFor('what was taken to be given back', () => {
-      const { made, failed, skipped } = split.giveBackStats;
-      return made + failed + skipped > 0;
+      const { completed, failed, skipped } = split.rollbackStats;
+      return completed + failed + skipped > 0;
     });
 
   const useUp = () => takeFrom(rival, takeItem('s', second.rate, { hits: 2 }));
@@ -105,13 +105,13 @@ describe('a request between two Redis', () => {
   test('is denied by a window of a second, and leaves no trace', async () => {
     await useUp();
     expect(await takeAnd()).toMatchObject([
-      { limited: true },
-      { limited: false, remaining: 90, used: 10 },
-      { limited: false, remaining: 8, used: 1 },
+      { overLimit: true },
+      { overLimit: false, remaining: 90, used: 10 },
+      { overLimit: false, remaining: 8, used: 1 },
     ]);
     await settled();
     expect(await used()).toEqual([10, 1]);
-    expect(split.giveBackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
+    expect(split.rollbackStats).toEqual({ completed: 1, failed: 0, skipped: 0 });
     // The request was not counted.
     const [window] = await takeFrom(rival, takeItem('s', second.rate, { hits: 0 }));
     expect(window).toMatchObject({ used: 2 });
@@ -125,7 +125,7 @@ describe('a request between two Redis', () => {
     expect(told).toBeInstanceOf(StorageError);
     await settled();
     expect(await used()).toEqual([10, 1]);
-    expect(split.giveBackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
+    expect(split.rollbackStats).toEqual({ completed: 1, failed: 0, skipped: 0 });
   });
 
   test('leaves the window of the main Redis alone that began meanwhile', async () => {
@@ -145,9 +145,9 @@ describe('a request between two Redis', () => {
       mainProxy.disconnect();
       await waitFor('the next connection', () => main.connected && main.connections.opened > 1);
     });
-    expect(told).toMatchObject([{ limited: true }, {}, {}]);
-    await waitFor('the request to be counted', () => split.giveBackStats.skipped === 1);
-    expect(split.giveBackStats).toEqual({ made: 0, failed: 0, skipped: 1 });
+    expect(told).toMatchObject([{ overLimit: true }, {}, {}]);
+    await waitFor('the request to be counted', () => split.rollbackStats.skipped === 1);
+    expect(split.rollbackStats).toEqual({ completed: 0, failed: 0, skipped: 1 });
     expect(await used()).toEqual([40, 5]);
   });
 
@@ -162,6 +162,6 @@ describe('a request between two Redis', () => {
     await settled();
     await waitFor('the next connection', () => main.connected && main.connections.opened > 1);
     expect(await used()).toEqual([60, 1]);
-    expect(split.giveBackStats).toEqual({ made: 0, failed: 1, skipped: 0 });
+    expect(split.rollbackStats).toEqual({ completed: 0, failed: 1, skipped: 0 });
   });
 });

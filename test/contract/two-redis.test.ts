@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { StorageError, type TakeItem, type TakeOutcome } from '../../src/limiter/bucket-store.js';
+import { StorageError, type Take, type TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
@@ -21,7 +21,7 @@ const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
   ['b', tokenBucketRate(3, 1, 1_000_000)],
 ];
 
-const item: fc.Arbitrary<TakeItem> = fc
+const item: fc.Arbitrary<Take> = fc
   .record({
     bucket: fc.constantFrom(...BUCKETS),
     hits: fc.integer({ min: 0, max: 3 }),
@@ -38,7 +38,7 @@ const requests = fc.array(
 );
 
 /** The outcome without the mark for an undo, and with a wait that may differ by 1 µs. */
-const comparable = ({ waitMicros, undoMark: _, ...outcome }: TakeOutcome) => ({
+const comparable = ({ waitMicros, undoAtMicros: _, ...outcome }: TakeOutcome) => ({
   ...outcome,
   waitMillis: Math.round(waitMicros / 1000),
 });
@@ -54,7 +54,7 @@ describe('two Redis as one store', () => {
   });
 
   /** The refunds whose results are not known so far. */
-  let givingBack: Set<readonly TakeItem[]>;
+  let givingBack: Set<readonly Take[]>;
 
   async function open(countDeniedHits: boolean): Promise<ShardedStore> {
     const options = { countDeniedHits, clock: () => main.clock.wallMicros() };
@@ -65,7 +65,7 @@ describe('two Redis as one store', () => {
       timeoutMicros: 10_000_000,
       countDeniedHits,
       monotonicMicros: () => performance.now() * 1000,
-      onGiveBack: (refunds) => {
+      onRollback: (refunds) => {
         if (!givingBack.delete(refunds)) givingBack.add(refunds);
       },
     });
@@ -127,22 +127,22 @@ test('either Redis away is an error of those requests that need it', async () =>
     });
     const second = takeItem('s', windowRate('second', 1_000_000));
     const tokens = takeItem('b', HUNDRED);
-    const take = (...items: TakeItem[]) => split.take(items, Infinity);
+    const take = (...takes: Take[]) => split.take(takes, Infinity);
 
     await servers[1]!.kill();
     await waitFor('the second Redis to be away', () => !perSecond.connected);
     expect(await take(second, tokens)).toBeInstanceOf(StorageError);
     expect(await take(second)).toBeInstanceOf(StorageError);
     // What the failed request took is given back.
-    await waitFor('a give-back', () => split.giveBackStats.made === 1);
-    expect(await take(tokens)).toMatchObject([{ limited: false, remaining: 99 }]);
+    await waitFor('a give-back', () => split.rollbackStats.completed === 1);
+    expect(await take(tokens)).toMatchObject([{ overLimit: false, remaining: 99 }]);
 
     await servers[1]!.restart();
     await waitFor('its return', () => perSecond.connected);
     await servers[0]!.kill();
     await waitFor('the main Redis to be away', () => !main.connected);
     expect(await take(second, tokens)).toBeInstanceOf(StorageError);
-    expect(await take(second)).toMatchObject([{ limited: false }]);
+    expect(await take(second)).toMatchObject([{ overLimit: false }]);
   } finally {
   }
 });

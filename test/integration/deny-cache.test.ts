@@ -125,7 +125,7 @@ test('a process forgets within a second the denials of a bucket that an operator
   const [one, other] = [open(), open()];
   await waitFor('both to be up', () => one.up() && other.up());
   const isLimited = async (store: Store): Promise<unknown> =>
-    (await takeFrom(store.buckets, takeItem('a', slow)))[0]?.limited;
+    (await takeFrom(store.buckets, takeItem('a', slow)))[0]?.overLimit;
   await takeFrom(other.buckets, takeItem('a', slow, { hits: 10 }));
   for (const store of [one, other, other]) expect(await isLimited(store)).toBe(true);
   expect(other.denyCacheStats().answers).toBe(1);

@@ -96,8 +96,14 @@ test.each([0, 1, 19, 21])(
 function invented(amount: number, count: number, name: string): string {
   const suffix = '%holds';
   const tag = `1:d5:slots${name.length}:${name}`;
-  const hold = { key: tag + suffix, tagLength: tag.length, suffix, amount, rule: ruleDigest('5:slots0:') };
-  const values = { lifetimeMillis: 3_600_000, fullMicros: 0, isLocal: false, freesUnknown: false };
+  const hold = {
+    key: tag + suffix,
+    hashTagLength: tag.length,
+    suffix,
+    amount,
+    rule: ruleDigest('5:slots0:'),
+  };
+  const values = { lifetimeMillis: 3_600_000, fullAtMicros: 0, isLocal: false, freesUnknown: false };
   return inventedToken(Array.from({ length: count }, () => ({ ...hold, ...values })));
 }
 

@@ -68,7 +68,7 @@ function open(environment: Record<string, string>, which = mainRedis): SingleRed
 const take = (store: SingleRedisStore) => store.take([takeItem('a', HUNDRED)], Infinity);
 async function expectDecided(store: SingleRedisStore): Promise<void> {
   await waitFor('Redis', () => store.connected);
-  expect(await take(store)).toMatchObject([{ limited: false }]);
+  expect(await take(store)).toMatchObject([{ overLimit: false }]);
 }
 const logged = (pattern: RegExp) => untilLogged(log, pattern);
 const cutOff = () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');

@@ -44,7 +44,7 @@ function open(url: string, options: Partial<RedisStoreOptions> = {}): SingleRedi
 const take = () => store!.take([takeItem('a', HUNDRED)], Infinity);
 const expectDecided = async () => {
   await store!.reached;
-  expect(await take()).toMatchObject([{ limited: false }]);
+  expect(await take()).toMatchObject([{ overLimit: false }]);
 };
 
 /** Waits for a log line, and expects that the store is unavailable. */
@@ -131,7 +131,7 @@ test('a separate database is selected, also after a reconnect', async () => {
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   await waitFor('the loss', () => store!.connected === false || log.length > 1);
   await waitFor('the return', () => store!.connected);
-  expect(await take()).toMatchObject([{ limited: false }]);
+  expect(await take()).toMatchObject([{ overLimit: false }]);
   await admin.select(0);
   expect(await admin.keys('*')).toEqual([]);
 });

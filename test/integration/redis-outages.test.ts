@@ -8,7 +8,7 @@ import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { turn } from '../../src/runtime/turns.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
-import { holdItem, settlementItem } from '../support/limiter/hold-items.js';
+import { holdItem, settlementTake } from '../support/limiter/hold-items.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -122,8 +122,8 @@ describe('calls without an answer when the connection is lost', () => {
     await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
     const running: unknown[] = [];
     const refund = takeItem('refunded', HUNDRED_A_YEAR, { refund: true });
-    for (const item of [settlementItem(hold, {}), takeItem('taken', HUNDRED_A_YEAR), refund]) {
-      running.push(store.take([item], Infinity));
+    for (const take of [settlementTake(hold, {}), takeItem('taken', HUNDRED_A_YEAR), refund]) {
+      running.push(store.take([take], Infinity));
       // The requests of one turn share a call.
       await turn();
     }

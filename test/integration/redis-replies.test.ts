@@ -46,10 +46,10 @@ test('replies that arrive byte by byte are decoded, including keys beyond ASCII'
   for (let turn = 1; turn <= 5; turn++) {
     const keys = ['plain', 'caf\u00e9', '\u{1f600}', '\r\n$5'];
     const results = await Promise.all(keys.map(hit));
-    expect(results).toEqual(keys.map(() => [expect.objectContaining({ limited: false })]));
+    expect(results).toEqual(keys.map(() => [expect.objectContaining({ overLimit: false })]));
   }
   expect(await store.take([takeItem('caf\u00e9', HUNDRED, { hits: 97 })], Infinity)).toMatchObject([
-    { limited: true },
+    { overLimit: true },
   ]);
 });
 
@@ -77,7 +77,7 @@ test('a reply of another type ends the connection, whose next replies are not tr
   await waitFor('the other call', () => store.calls === 3);
   forward = (to, chunk) => to.write(chunk);
   answerTwice?.();
-  expect(await one).toMatchObject([{ limited: false }]);
+  expect(await one).toMatchObject([{ overLimit: false }]);
   expect(await two).toMatchObject({ reason: 'disconnected' });
   expect(await hit('d')).toMatchObject([{ remaining: 99 }]);
   expect(faults).toEqual(['not_redis']);

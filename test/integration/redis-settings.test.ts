@@ -43,7 +43,7 @@ function open(environment: Record<string, string>, log: string[] = []): Store {
 /** Waits until the store is up, and expects that it decides. */
 async function expectDecided(store: Store): Promise<void> {
   await waitFor('Redis', () => store.up());
-  expect(await takeFrom(store.buckets, takeItem('a', HUNDRED))).toMatchObject([{ limited: false }]);
+  expect(await takeFrom(store.buckets, takeItem('a', HUNDRED))).toMatchObject([{ overLimit: false }]);
 }
 
 const asks = (...keys: string[]) => keys.map((key) => descriptor([`${key}=v`]));

@@ -143,7 +143,7 @@ describe('a lost connection', () => {
     await store!.reached;
     const taken = Array.from({ length: 20 }, (_, i) => takeItem(`k${i}`, HUNDRED, { hits: 10 }));
     expect(await store!.take(taken, Infinity)).toHaveLength(20);
-    const takenEpoch = store!.connectionEpoch;
+    const takenOn = store!.connectionId;
     proxy.pause('replies');
     const others = Array.from({ length: 1000 }, (_, i) => takeItem(`other ${i}`, HUNDRED));
     const busy = store!.take(others, Infinity);
@@ -151,10 +151,10 @@ describe('a lost connection', () => {
     // The refund waits for the reply to the bulk request.
     const refunds = {
       partition: ONLY_PARTITION,
-      items: taken.map((item) => ({ ...item, refund: true })),
+      items: taken.map((take) => ({ ...take, refund: true })),
       deadlineMicros: Infinity,
     };
-    const given = store!.giveBackPartition({ ...refunds, mayWait: true }, takenEpoch);
+    const given = store!.rollBackPartition({ ...refunds, mayWait: true }, takenOn);
     proxy.disconnect();
     proxy.resume();
     expect(await given).toBe('failed');

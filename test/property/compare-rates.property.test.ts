@@ -29,9 +29,10 @@ class Model {
 
   constructor(rate: Rate) {
     this.rate = rate;
-    const { p, q, maxTokens } = rate.kind === 'token_bucket' ? rate : { p: 0, q: 1, maxTokens: 0 };
-    this.token = BigInt(p);
-    this.perMicro = BigInt(q);
+    const { refillNumerator, refillDenominator, maxTokens } =
+      rate.kind === 'token_bucket' ? rate : { refillNumerator: 0, refillDenominator: 1, maxTokens: 0 };
+    this.token = BigInt(refillNumerator);
+    this.perMicro = BigInt(refillDenominator);
     this.full = BigInt(maxTokens) * this.token;
     this.level = this.full;
   }

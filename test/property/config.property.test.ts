@@ -92,8 +92,8 @@ describe('bucket keys', () => {
   test('have a hash tag that depends only on domain and first entry', () => {
     fc.assert(
       fc.property(part, entry, fc.array(entry, { maxLength: 3 }), (domain, first, rest) => {
-        const { key, tagLength } = entriesKey(domain, [first, ...rest]);
-        expectSame(key.slice(0, tagLength), entriesKey(domain, [first]).key);
+        const { key, hashTagLength } = entriesKey(domain, [first, ...rest]);
+        expectSame(key.slice(0, hashTagLength), entriesKey(domain, [first]).key);
       }),
       RUNS,
     );

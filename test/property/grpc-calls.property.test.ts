@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { AuxiliaryMethod } from '../../src/grpc/auxiliary-method.js';
+import type { GenericMethod } from '../../src/grpc/auxiliary-method.js';
 import { GrpcError, type GrpcServerOptions, STATUS } from '../../src/grpc/grpc-server.js';
-import { CallContext } from '../../src/grpc/h2-transport/call-context.js';
+import { GrpcServerState } from '../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../src/grpc/h2-transport/call-router.js';
-import { StreamingTarget } from '../../src/grpc/h2-transport/streaming-call.js';
-import { UnaryTarget, WaitingStreams } from '../../src/grpc/h2-transport/unary-call.js';
+import { BoundStreamingMethod } from '../../src/grpc/h2-transport/streaming-call.js';
+import { BoundUnaryMethod, WaitingStreams } from '../../src/grpc/h2-transport/unary-call.js';
 import { expectAtMost, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { FakeTimerSource } from '../support/clock/fake-timer-source.js';
@@ -102,7 +102,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
 class World {
   readonly errors: unknown[] = [];
   readonly timers = new FakeTimerSource();
-  readonly context: CallContext;
+  readonly context: GrpcServerState;
   readonly router: CallRouter;
   readonly connection = newFakeConnection(() => this.timers.nowMs());
   readonly streams: FakeServerStream[] = [];
@@ -116,7 +116,7 @@ class World {
       monotonicMicros: () => this.timers.nowMs() * 1000,
       onError: (error: unknown) => this.errors.push(error),
     } as Partial<GrpcServerOptions> as GrpcServerOptions;
-    this.context = new CallContext(options, this.timers);
+    this.context = new GrpcServerState(options, this.timers);
     this.router = new CallRouter(this.context);
     this.#addUnary();
     this.#addAuxiliary();
@@ -183,12 +183,12 @@ class World {
         ),
     };
     for (const [path, handler] of Object.entries(handlers)) {
-      this.router.add(path, (head) => new UnaryTarget(path, handler, head, this.context, waiting));
+      this.router.add(path, (head) => new BoundUnaryMethod(path, handler, head, this.context, waiting));
     }
   }
 
   #addAuxiliary(): void {
-    const later: AuxiliaryMethod['begin'] = (call) => ({
+    const later: GenericMethod['begin'] = (call) => ({
       onMessage: () => {},
       onRequestEnd: () => {
         this.#settle.push((fail) => {
@@ -197,11 +197,11 @@ class World {
         });
       },
     });
-    const talk: AuxiliaryMethod['begin'] = (call) => {
+    const talk: GenericMethod['begin'] = (call) => {
       this.#settle.push((fail) => call.end(fail ? new GrpcError(STATUS.NOT_FOUND, 'failed') : undefined));
       return { onMessage: (message) => void call.send(message), onRequestEnd: () => call.end() };
     };
-    const tell: AuxiliaryMethod['begin'] = (call) => ({
+    const tell: GenericMethod['begin'] = (call) => ({
       onMessage: () => {
         for (let i = 0; i < 20; i++) call.send(Buffer.alloc(i));
         this.#settle.push(() => call.end());
@@ -210,14 +210,14 @@ class World {
         throw new Error('thrown');
       },
     });
-    const methods: AuxiliaryMethod[] = [
+    const methods: GenericMethod[] = [
       { path: '/c.C/Unary', requestStream: false, responseStream: false, begin: later },
       { path: '/c.C/Server', requestStream: false, responseStream: true, begin: tell },
       { path: '/c.C/Client', requestStream: true, responseStream: false, begin: later },
       { path: '/c.C/Bidi', requestStream: true, responseStream: true, begin: talk },
     ];
     for (const method of methods) {
-      this.router.add(method.path, (head) => new StreamingTarget(method, head, this.context));
+      this.router.add(method.path, (head) => new BoundStreamingMethod(method, head, this.context));
     }
   }
 }

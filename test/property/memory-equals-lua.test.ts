@@ -1,9 +1,9 @@
 import { beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { TakeItem } from '../../src/limiter/bucket-store.js';
+import type { Take } from '../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../src/limiter/fixed-window.js';
 import { settlingRate } from '../../src/limiter/local-rate.js';
-import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { refillWhole, type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/redis-store.js';
@@ -32,9 +32,9 @@ const ONE_DEPTH_KEY = 'c';
 let run = 0;
 
 /** Returns the key of a bucket for the current sequence. */
-function ofRun(name: string): Pick<TakeItem, 'key' | 'tagLength'> {
+function ofRun(name: string): Pick<Take, 'key' | 'hashTagLength'> {
   const tenant = `run ${run} `;
-  return { key: tenant + name, tagLength: tenant.length };
+  return { key: tenant + name, hashTagLength: tenant.length };
 }
 
 /** Small buckets, so that sequences of hits reach all states of debt. */
@@ -66,11 +66,15 @@ function arbitraryWindow(): fc.Arbitrary<WindowRate> {
   );
   const owed = (most: number, wanted: number): number => Math.min(most, wanted);
   return fc.oneof(
-    plain.map(([unit, most, wanted, multiplier, allOrNothing]) =>
-      windowRate(unit, most, { multiplier, maxDebt: owed(most, wanted), allOrNothing }),
+    plain.map(([unit, most, wanted, multiplier, countsOnlyAllowed]) =>
+      windowRate(unit, most, {
+        multiplier,
+        maxDebt: owed(most, wanted),
+        countsOnlyAllowed,
+      }),
     ),
-    calendar.map(([unit, most, wanted, timeZone, allOrNothing]) =>
-      windowRate(unit, most, { timeZone, maxDebt: owed(most, wanted), allOrNothing }),
+    calendar.map(([unit, most, wanted, timeZone, countsOnlyAllowed]) =>
+      windowRate(unit, most, { timeZone, maxDebt: owed(most, wanted), countsOnlyAllowed }),
     ),
   );
 }
@@ -84,10 +88,10 @@ const ONE_SECOND_RATES: readonly TokenBucketRate[] = [1, 3, 7, 10, 300, 299_993]
  * Returns the bucket of an item. Limits of any depth share a bucket, so that it often has the state of a larger limit,
  * unless its key is {@link ONE_DEPTH_KEY}.
  */
-function bucketOf({ key, rate }: TakeItem): string {
+function bucketOf({ key, rate }: Take): string {
   if (rate.kind !== 'token_bucket' || !key.startsWith(ONE_DEPTH_KEY)) return key;
   // A fraction of a microsecond is part of the depth.
-  const part = rate.debtCarry > 0 ? `.${rate.debtCarry}/${rate.q}` : '';
+  const part = rate.debtCarry > 0 ? `.${rate.debtCarry}/${rate.refillDenominator}` : '';
   return `${key}.${rate.debtWhole}${part}`;
 }
 
@@ -98,7 +102,7 @@ const options = {
   enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const, 'spill' as const),
 };
 
-function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
+function arbitraryWindowItem(): fc.Arbitrary<Take> {
   return fc
     .record({
       key: fc.constantFrom(...WINDOW_KEYS),
@@ -109,24 +113,24 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
       ...options,
     })
     .map(({ key, rate, charging, isOther, ...rest }) => {
-      const item = takeItem(key, charging ? settlingRate(rate) : rate, rest);
-      return rest.refund && isOther !== undefined ? { ...item, undoMark: isOther } : item;
+      const take = takeItem(key, charging ? settlingRate(rate) : rate, rest);
+      return rest.refund && isOther !== undefined ? { ...take, undoAtMicros: isOther } : take;
     });
 }
 
 /** Adds the current time to the mark of a refund that undoes a take; see {@link arbitraryItem}. */
-function withCurrentMark(item: TakeItem, clock: FakeClock): TakeItem {
-  const { rate, undoMark } = item;
-  if (undoMark === undefined) return item;
+function withCurrentMark(take: Take, clock: FakeClock): Take {
+  const { rate, undoAtMicros } = take;
+  if (undoAtMicros === undefined) return take;
   const now = clock.wallMicros();
-  return { ...item, undoMark: (rate.kind === 'window' ? rate.startOf(now) : now) + undoMark };
+  return { ...take, undoAtMicros: (rate.kind === 'window' ? rate.startOf(now) : now) + undoAtMicros };
 }
 
 /**
  * Items with few keys, so that they often share a bucket. Each key has one kind of limit, but the limit may change
  * between requests.
  */
-function arbitraryItem(): fc.Arbitrary<TakeItem> {
+function arbitraryItem(): fc.Arbitrary<Take> {
   const rates = fc.oneof(
     fc.constantFrom(...AWKWARD_RATES, ...OWING_BUCKETS, tokenBucketRate(5, 1, 1_000_000)),
     fc.constantFrom(...ONE_SECOND_RATES),
@@ -142,11 +146,11 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
         ...options,
       })
       .map(({ key, charging, ahead, ...rest }) => {
-        const item = takeItem(key, charging ? settlingRate(rate) : rate, rest);
-        if (!rest.refund || ahead === undefined) return item;
+        const take = takeItem(key, charging ? settlingRate(rate) : rate, rest);
+        if (!rest.refund || ahead === undefined) return take;
         return {
-          ...item,
-          undoMark: Math.floor((costWhole(rate, rate.chargedHits(rest.hits)) * ahead) / 1_000),
+          ...take,
+          undoAtMicros: Math.floor((refillWhole(rate, rate.chargedHits(rest.hits)) * ahead) / 1_000),
         };
       }),
   );
@@ -187,7 +191,7 @@ const turn = fc.record({
       maxLength: 4,
     }),
     // Large requests have separate calls.
-    fc.array(arbitraryItem(), { minLength: MAX_ORDINARY_ITEMS + 1, maxLength: 24 }).map((items) => [items]),
+    fc.array(arbitraryItem(), { minLength: MAX_ORDINARY_ITEMS + 1, maxLength: 24 }).map((takes) => [takes]),
     equalRequests,
   ),
 });
@@ -213,8 +217,8 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')]
             const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
             for (const { wait, requests } of turns) {
               bench.clock.advance(wait);
-              const asked = requests.map((items) =>
-                items.map((item) => ({ ...withCurrentMark(item, bench.clock), ...ofRun(bucketOf(item)) })),
+              const asked = requests.map((takes) =>
+                takes.map((take) => ({ ...withCurrentMark(take, bench.clock), ...ofRun(bucketOf(take)) })),
               );
               const expected = asked.map((items) => memory.take(items));
               expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
@@ -251,8 +255,8 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')]
             const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
             for (const { jump, requests } of steps) {
               bench.clock.stepWall(jump);
-              const asked = requests.map((items) =>
-                items.map((item) => ({ ...withCurrentMark(item, bench.clock), ...ofRun(item.key) })),
+              const asked = requests.map((takes) =>
+                takes.map((take) => ({ ...withCurrentMark(take, bench.clock), ...ofRun(take.key) })),
               );
               const expected = asked.map((items) => memory.take(items));
               expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
@@ -286,7 +290,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')]
               jumps++;
             }
             const [outcome] = await takeFrom(store, takeItem(key, rate, { hits }));
-            if (!outcome!.limited) passed += hits;
+            if (!outcome!.overLimit) passed += hits;
           }
           expectAtMost(passed, (1 + jumps) * rate.maxTokens + (elapsed * 3) / UNIT_MICROS.second);
           // A step costs at most one full bucket: after the time to fill, the bucket is full again.
@@ -316,11 +320,11 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')]
           const results = await Promise.all(takesOfAll.map((items, i) => takeFrom(stores[i % 2]!, ...items)));
           const left = new Map(TOKEN_KEYS.map((key) => [ofRun(key).key, rate.maxTokens]));
           results.forEach((outcomes, i) => {
-            if (outcomes.some(({ limited }) => limited)) return;
+            if (outcomes.some(({ overLimit }) => overLimit)) return;
             for (const { key, hits } of takesOfAll[i]!) left.set(key, left.get(key)! - hits);
           });
           for (const [key, remaining] of left) {
-            const item = { ...takeItem(key, rate, { hits: 0 }), tagLength: ofRun('').tagLength };
+            const item = { ...takeItem(key, rate, { hits: 0 }), hashTagLength: ofRun('').hashTagLength };
             expectSame((await takeFrom(stores[0]!, item))[0]!.remaining, remaining);
           }
         }),

@@ -54,7 +54,7 @@ function shown(policy: CompiledPolicy, descriptors: readonly (readonly Entry[])[
     keys: policy.keys,
     explained: descriptors.map((entries) => renderExplanation(explain(set, 'd', entries), NOW)),
     matches: descriptors.map((entries) => policy.match(entries)),
-    mayDeny: policy.denial.mayDeny(NOW, () => 50),
+    mayDeny: policy.possibleDenial.mayDeny(NOW, () => 50),
     rules: policy.rules,
   };
 }

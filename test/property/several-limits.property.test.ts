@@ -57,7 +57,7 @@ function rateOf(limit: Limit): Rate {
 function listOf(limits: readonly Limit[]): Decider {
   const lateBound: { store?: MemoryStore } = {};
   const decider = new Decider(policyOf(limits), {
-    store: { take: (items) => (lateBound.store as MemoryStore).take(items), close: async () => {} },
+    store: { take: (takes) => (lateBound.store as MemoryStore).take(takes), close: async () => {} },
   });
   lateBound.store = new MemoryStore({ ...MEMORY, clock: decider.clock, countDeniedHits: false });
   return decider;
@@ -74,21 +74,21 @@ test('a list of limits allows the requests that each limit allows, and only thes
       const separateLimits = new MemoryStore({ ...MEMORY, clock: decider.clock, countDeniedHits: false });
       for (const { wait, hits } of requests) {
         decider.clock.advance(wait);
-        const items = list.map((limit, i) => takeItem(String(i), rateOf(limit), { hits }));
-        const fits = items.map((item) => separateLimits.take([item, NEVER])[0]?.limited === false);
+        const takes = list.map((limit, i) => takeItem(String(i), rateOf(limit), { hits }));
+        const fits = takes.map((take) => separateLimits.take([take, NEVER])[0]?.overLimit === false);
         const { overallCode, statuses } = decider.answer([descriptor(['k=x'])], hits);
         const passes = fits.every(Boolean);
         expectSame(overallCode, passes ? CODE.OK : CODE.OVER_LIMIT);
-        const outcomes = items.map((item) => separateLimits.take(passes ? [item] : [item, NEVER])[0]);
+        const outcomes = takes.map((take) => separateLimits.take(passes ? [take] : [take, NEVER])[0]);
         if (passes) {
           const least = Math.min(...outcomes.map((outcome) => outcome?.remaining ?? 0));
           expectSame(statuses[0]?.limitRemaining, least);
           continue;
         }
-        const resets = items.flatMap(({ rate }, i) => {
-          const { limited, waitMicros } = outcomes[i] as TakeOutcome;
+        const resets = takes.flatMap(({ rate }, i) => {
+          const { overLimit, waitMicros } = outcomes[i] as TakeOutcome;
           const seconds = Math.ceil(waitMicros / 1e6) || rate.periodSeconds(0);
-          return limited ? [{ never: hits > rate.reportedLimit, seconds }] : [];
+          return overLimit ? [{ never: hits > rate.reportedLimit, seconds }] : [];
         });
         // If some limits can never allow the hits, only these limits determine the reset.
         const relevant = resets.some(({ never }) => never) ? resets.filter(({ never }) => never) : resets;

@@ -29,7 +29,7 @@ const SHAPES: readonly (readonly [string, Rate])[] = [LIMIT, MORE].flatMap((limi
   [`token bucket of ${limit} that fills in a week`, tokenBucketRate(limit, limit, UNIT_MICROS.week)] as const,
   [`${limit} a minute`, windowRate('minute', limit)] as const,
   [`${limit} a minute with debt`, windowRate('minute', limit, { maxDebt: 5 })] as const,
-  [`${limit} a minute in a list`, windowRate('minute', limit, { allOrNothing: true })] as const,
+  [`${limit} a minute in a list`, windowRate('minute', limit, { countsOnlyAllowed: true })] as const,
   [`${limit} in five minutes`, windowRate('minute', limit, { multiplier: 5 })] as const,
   [`${limit} an hour`, windowRate('hour', limit)] as const,
   [`${limit} a day`, windowRate('day', limit)] as const,
@@ -74,7 +74,7 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
       for (let call = 0; call < 80; call++) {
         const rate = call % 2 === 0 ? first : second;
         const [outcome] = await takeFrom(store, takeItem(key + shapePart(rate), rate));
-        if (!outcome!.limited) passed++;
+        if (!outcome!.overLimit) passed++;
       }
       const limits = [limitOf(first), limitOf(second)];
       const sum = (limits[0] as number) + (limits[1] as number);
@@ -103,11 +103,11 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
             await Promise.all(
               steps.map(async ({ second: bySecond, hits, refund }) => {
                 const rate = bySecond ? second : first;
-                const item = takeItem(key + shapePart(rate), rate, { hits, refund });
-                const [outcome] = await takeFrom(bySecond ? other : one, item);
+                const take = takeItem(key + shapePart(rate), rate, { hits, refund });
+                const [outcome] = await takeFrom(bySecond ? other : one, take);
                 if (refund) returned += hits;
                 // Charges are always allowed, because the usage already happened.
-                else if (!outcome!.limited && !isCharge(rate, hits, refund)) passed += hits;
+                else if (!outcome!.overLimit && !isCharge(rate, hits, refund)) passed += hits;
               }),
             );
           }

@@ -81,7 +81,8 @@ function modelOf({ rows, length, other }: Scenario): Map<Tenant, Model> {
 const needed = (hits: number): number => Math.max(1, hits);
 
 /** Returns the index of the limit that pays; -1 if none has room. */
-const payerOf = ({ left }: Model, hits: number): number => left.findIndex((tokens) => tokens >= needed(hits));
+const payingTake = ({ left }: Model, hits: number): number =>
+  left.findIndex((tokens) => tokens >= needed(hits));
 
 /** Applies a call to the model. Returns the code, and the limits that had no room, so that a later one paid. */
 function expected(models: readonly Model[], hits: number, refunds: boolean): readonly unknown[] {
@@ -92,7 +93,7 @@ function expected(models: readonly Model[], hits: number, refunds: boolean): rea
     }
     return ['OK', []];
   }
-  const payers = models.map((model) => (model.flag === 'unlimited' ? 0 : payerOf(model, hits)));
+  const payers = models.map((model) => (model.flag === 'unlimited' ? 0 : payingTake(model, hits)));
   const isDenied = models.some(
     ({ flag, other }, at) => flag === 'blocked' || other < needed(hits) || (payers[at] as number) < 0,
   );

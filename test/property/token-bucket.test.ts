@@ -36,11 +36,11 @@ function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
   let value = 0n;
   let lowest: bigint | undefined;
   for (const { at, tokens } of passed) {
-    const before = value - BigInt(at) * BigInt(rate.q);
+    const before = value - BigInt(at) * BigInt(rate.refillDenominator);
     lowest = lowest === undefined || before < lowest ? before : lowest;
-    value += BigInt(tokens) * BigInt(rate.p);
-    const risen = value - BigInt(at) * BigInt(rate.q) - lowest;
-    expectSame(risen <= BigInt(rate.maxTokens) * BigInt(rate.p), true);
+    value += BigInt(tokens) * BigInt(rate.refillNumerator);
+    const risen = value - BigInt(at) * BigInt(rate.refillDenominator) - lowest;
+    expectSame(risen <= BigInt(rate.maxTokens) * BigInt(rate.refillNumerator), true);
   }
 }
 
@@ -54,10 +54,10 @@ describe('a token bucket', () => {
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
           // The mark belongs to the take, not to the state; storage/sharded-orders.property.test.ts tests it.
-          const { undoMark: _, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
+          const { undoAtMicros: _, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
           expectEqual(outcome, {
             ...level.take(hits, refund, clock.monotonic),
-            forgiven: 0,
+            uncollectedHits: 0,
             cached: false,
           });
         }
@@ -76,7 +76,7 @@ describe('a token bucket', () => {
           clock.advance(wait);
           const [outcome] = store.take([takeItem('a', rate, { hits, refund })]);
           // Refunds to a full bucket are lost. Counting all refunds keeps the bound true, counting none keeps it sharp.
-          if (!outcome!.limited) passed.push({ at: clock.monotonic, tokens: refund ? -hits : hits });
+          if (!outcome!.overLimit) passed.push({ at: clock.monotonic, tokens: refund ? -hits : hits });
         }
         expectBound(rate, passed);
       }),
@@ -100,9 +100,11 @@ describe('a token bucket', () => {
       let passed = 0;
       for (let hit = 0; hit < hits; hit++) {
         clock.monotonic = start + Math.floor((hit * 10) / 3);
-        if (!store.take(item)[0]!.limited) passed++;
+        if (!store.take(item)[0]!.overLimit) passed++;
       }
-      const refilled = Number((BigInt(clock.monotonic - start) * BigInt(rate.q)) / BigInt(rate.p));
+      const refilled = Number(
+        (BigInt(clock.monotonic - start) * BigInt(rate.refillDenominator)) / BigInt(rate.refillNumerator),
+      );
       expectSame(passed, Math.min(hits, rate.maxTokens + refilled));
     },
   );
@@ -115,7 +117,7 @@ describe('a token bucket', () => {
     for (let hit = 0; hit < 100_000; hit++) {
       clock.advance(hit % 3 === 0 ? 4 : 3);
       const rate = rates[Math.floor(hit / 300) % 2]!;
-      if (!store.take([takeItem('a', rate)])[0]!.limited) passed++;
+      if (!store.take([takeItem('a', rate)])[0]!.overLimit) passed++;
     }
     expectAtMost(passed, 100 + 1 + 333 * 100);
   });
@@ -133,7 +135,7 @@ describe('a token bucket', () => {
         for (const { wait, hits, refund } of after.steps) {
           clock.advance(wait);
           const [outcome] = store.take([takeItem('a', after.rate, { hits, refund })]);
-          if (!outcome!.limited) passed.push({ at: clock.monotonic, tokens: refund ? -hits : hits });
+          if (!outcome!.overLimit) passed.push({ at: clock.monotonic, tokens: refund ? -hits : hits });
         }
         expectBound(after.rate, passed);
         // The bucket always recovers: after the longer time to fill it is full.

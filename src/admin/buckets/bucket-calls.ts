@@ -1,14 +1,14 @@
-import { StorageError, type TakeItem, type TakeOutcome } from '../../limiter/bucket-store.js';
+import { StorageError, type Take, type TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Rate } from '../../limiter/rate.js';
 import { BrokenInvariant } from '../../runtime/invariant.js';
-import type { PlannedTake } from '../../service/plan.js';
+import type { MatchedTake } from '../../service/plan.js';
 import type { QuestionContext } from './question-context.js';
 
 /** Number of buckets that are read or changed at the same time. */
 const MAX_CONCURRENT_CALLS = 20;
 
 export interface BucketCall {
-  readonly take: PlannedTake;
+  readonly take: MatchedTake;
   /** Hits to give back; 0 for a peek. */
   readonly hits: number;
 }
@@ -42,9 +42,17 @@ async function askBucket(
   { take, hits }: BucketCall,
   context: CallContext,
 ): Promise<BucketFound | StorageError> {
-  const { key, tagLength, rate, holds } = take;
+  const { key, hashTagLength, rate, holds } = take;
   // A refund of 0 is a peek that no cache answers and that cannot be denied. Expired holds are given back first.
-  const look: TakeItem = { key, tagLength, rate, hits: 0, refund: true, enforcement: 'observe', holds };
+  const look: Take = {
+    key,
+    hashTagLength,
+    rate,
+    hits: 0,
+    refund: true,
+    enforcement: 'observe',
+    holds,
+  };
   if (hits === 0) return takeItems([look], context);
   let denied = 0;
   if (countsPastLimit(rate) && hits < Number.MAX_SAFE_INTEGER) {
@@ -54,17 +62,24 @@ async function askBucket(
   }
   // Hits that are counted in the meantime are unknown, and may use up some of the returned hits.
   const back = Math.min(hits + denied, Number.MAX_SAFE_INTEGER);
-  const refund: TakeItem = { key, tagLength, rate, hits: back, refund: true, enforcement: 'observe' };
+  const refund: Take = {
+    key,
+    hashTagLength,
+    rate,
+    hits: back,
+    refund: true,
+    enforcement: 'observe',
+  };
   return takeItems([look, refund], context);
 }
 
 async function takeItems(
-  items: readonly TakeItem[],
+  takes: readonly Take[],
   { store, clock }: CallContext,
 ): Promise<BucketFound | StorageError> {
   const deadlineMicros = clock.monotonicMicros() + store.timeoutMicros;
   try {
-    const result = await store.buckets.take(items, deadlineMicros);
+    const result = await store.buckets.take(takes, deadlineMicros);
     if (result instanceof StorageError) return result;
     return { before: result[0] as TakeOutcome, after: result.at(-1) as TakeOutcome };
   } catch (error) {

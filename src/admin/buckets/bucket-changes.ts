@@ -1,7 +1,7 @@
 import { StorageError } from '../../limiter/bucket-store.js';
 import { PLAN_FLAGS, UNLIMITED } from '../../policy/plans/plan-table.js';
 import { planOfCustomer } from '../../policy/plans/planned-nodes.js';
-import { firstNames, quantity } from '../../runtime/texts.js';
+import { listSome, plural } from '../../runtime/texts.js';
 import { askBuckets, type BucketCall, type BucketFound } from './bucket-calls.js';
 import { levelOf, levelWith } from './bucket-level.js';
 import type { FoundLimit, FoundLimits } from './found-limits.js';
@@ -115,8 +115,8 @@ function selectLimits({ rule }: BucketQuestion, found: FoundLimits): readonly Fo
     );
   const limits = found.limits.filter((limit) => isOfRule(limit, rule));
   if (limits.length > 0) return limits;
-  const labels = [...new Set(found.limits.map(({ label }) => quotedText(label)))];
-  const there = firstNames(labels, MAX_NAMED);
+  const labels = [...new Set(found.limits.map(({ rulePath }) => quotedText(rulePath)))];
+  const there = listSome(labels, MAX_NAMED);
   throw new QuestionFailure(
     400,
     `rule must be a rule that these entries match (${there}), not ${quotedText(rule ?? '')}`,
@@ -124,8 +124,8 @@ function selectLimits({ rule }: BucketQuestion, found: FoundLimits): readonly Fo
 }
 
 /** Returns whether a limit is one of the rule in a question. */
-function isOfRule({ label, name }: FoundLimit, rule: string | undefined): boolean {
-  return rule === undefined || label === rule || name === rule;
+function isOfRule({ rulePath, name }: FoundLimit, rule: string | undefined): boolean {
+  return rule === undefined || rulePath === rule || name === rule;
 }
 
 /** Returns the error of a question about limits whose buckets are unknown. */
@@ -168,7 +168,7 @@ function notesOn(
   const failed = buckets.filter(({ now }) => now === undefined).length;
   if (failed > 0)
     notes.push(
-      `${failed} of ${quantity(buckets.length, 'bucket')} may be unchanged. See the note on each bucket.`,
+      `${failed} of ${plural(buckets.length, 'bucket')} may be unchanged. See the note on each bucket.`,
     );
   const isCut = changes.some(({ limit }, i) => {
     const { before, now } = buckets[i] as ShownBucket;

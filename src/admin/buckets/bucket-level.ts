@@ -1,7 +1,7 @@
 import type { WindowRate } from '../../limiter/fixed-window.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { TakeOutcome } from '../../limiter/rate-algorithm.js';
-import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
+import { refillWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 import type { BucketLevel } from './messages.js';
 
 const MICROS = 1_000_000;
@@ -21,10 +21,13 @@ export function levelOf(rate: Rate, outcome: TakeOutcome): BucketLevel {
  */
 function tokenLevel(rate: TokenBucketRate, { remaining, waitMicros }: TakeOutcome): TimedLevel {
   if (remaining >= rate.maxTokens) return levelAt(rate, rate.maxTokens, 0, 0);
-  const missing = Math.max(0, rate.fillWhole - costWhole(rate, remaining + 1) + waitMicros);
+  const missing = Math.max(0, rate.fillWhole - refillWhole(rate, remaining + 1) + waitMicros);
   // Stores round times up.
   const owed = missing - rate.fillWhole - 1;
-  const debt = rate.maxDebt > 0 && owed > 0 ? Math.min(rate.maxDebt, Math.ceil((owed * rate.q) / rate.p)) : 0;
+  const debt =
+    rate.maxDebt > 0 && owed > 0
+      ? Math.min(rate.maxDebt, Math.ceil((owed * rate.refillDenominator) / rate.refillNumerator))
+      : 0;
   return levelAt(rate, remaining, debt, missing);
 }
 
@@ -35,7 +38,7 @@ function slotLevel({ remaining, used }: TakeOutcome): BucketLevel {
 
 /** Returns the level of a token bucket that is full in `missingMicros`. */
 function levelAt(rate: TokenBucketRate, left: number, debt: number, missingMicros: number): TimedLevel {
-  const nextMicros = Math.max(0, missingMicros - rate.fillWhole + costWhole(rate, left + 1));
+  const nextMicros = Math.max(0, missingMicros - rate.fillWhole + refillWhole(rate, left + 1));
   return {
     left,
     debt,
@@ -69,6 +72,6 @@ export function levelWith(rate: Rate, outcome: TakeOutcome, tokens: number): Buc
   const { left, debt, full_in } = tokenLevel(rate, outcome);
   const after = left - debt + tokens;
   if (after >= rate.maxTokens) return levelAt(rate, rate.maxTokens, 0, 0);
-  const missing = Math.max(0, Math.round(full_in * MICROS) - costWhole(rate, tokens));
+  const missing = Math.max(0, Math.round(full_in * MICROS) - refillWhole(rate, tokens));
   return levelAt(rate, Math.max(0, after), Math.max(0, -after), missing);
 }

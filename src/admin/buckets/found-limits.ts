@@ -3,7 +3,7 @@ import type { Enforcement } from '../../limiter/bucket-store.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { describePlanned } from '../../policy/describe.js';
+import { describePlanValues } from '../../policy/describe.js';
 import { describeCustomerPlan, planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow, isBlocked, unblockedRule } from '../../policy/plans/planned-rules.js';
 import type { Match } from '../../policy/policy.js';
@@ -16,11 +16,11 @@ import {
 } from '../../policy/possible-ends.js';
 import { isSecretKey, redactEntries, redacted } from '../../policy/redact.js';
 import { phaseAt, type Rule } from '../../policy/rule.js';
-import { quantity, shown } from '../../runtime/texts.js';
+import { plural, shown } from '../../runtime/texts.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { applyReplacesAndQuotas } from '../../service/enforcement.js';
-import { matchAndPlan, OVERRIDE_UNITS, planDescriptor, takeWithoutBlock } from '../../service/match.js';
-import { type Decision, type PlannedTake, RequestContext } from '../../service/plan.js';
+import { matchAndPlan, matchRules, OVERRIDE_UNITS, takeWithoutBlock } from '../../service/match.js';
+import { type DescriptorState, type MatchedTake, RequestContext } from '../../service/plan.js';
 import type { BucketAction, BucketQuestion } from './messages.js';
 import { type QuestionContext, QuestionFailure } from './question-context.js';
 import { type OverrideLimit, readOverride } from './read-question.js';
@@ -40,7 +40,7 @@ interface FindSource extends Pick<QuestionContext, 'answers' | 'maxLimits' | 'ma
 
 /** A limit that applies to the entries of a question, or could apply to them. */
 export interface FoundLimit {
-  readonly label: string;
+  readonly rulePath: string;
   readonly name: string;
   /** For `show`, the limit of requests. Other actions change the bucket of a blocked customer as without the block. */
   readonly rate: Rate;
@@ -50,7 +50,7 @@ export interface FoundLimit {
   /** Entries of the bucket, with secrets redacted. */
   readonly entries: readonly Entry[];
   /** Take from the bucket, without the block of a customer. Undefined if an unknown value leaves many buckets. */
-  readonly take: PlannedTake | undefined;
+  readonly take: MatchedTake | undefined;
   /** Keys whose values are needed to find the bucket. */
   readonly missing: readonly string[];
   /** Whether its takes place holds. */
@@ -118,7 +118,7 @@ export function findLimits(
       ...(overridden === undefined ? [] : [OVERRIDE_NOTE]),
       ...(others > 0
         ? [
-            `${quantity(others, 'more limit applies', 'more limits apply')} to descriptors with additional entries.`,
+            `${plural(others, 'more limit applies', 'more limits apply')} to descriptors with additional entries.`,
           ]
         : []),
     ],
@@ -154,13 +154,13 @@ function limitOf(
   { action, wallMicros }: FindSource,
   entries: readonly Entry[],
 ): FoundLimit {
-  const { label, name, enforcement } = take;
+  const { rulePath, name, enforcement } = take;
   const { rate, rule } = action === 'show' ? take : bucket;
   return {
-    label,
+    rulePath,
     name,
     rate,
-    planned: plannedWords(rule),
+    planned: planWords(rule),
     enforcement,
     entries,
     take: bucket,
@@ -172,8 +172,8 @@ function limitOf(
 
 const BLOCKED_NOTE = 'The customer is blocked, so the limit allows no requests.';
 
-function plannedWords(rule: Rule | undefined): string {
-  return rule === undefined || isBlocked(rule) ? '' : describePlanned(rule.plan);
+function planWords(rule: Rule | undefined): string {
+  return rule === undefined || isBlocked(rule) ? '' : describePlanValues(rule.plan);
 }
 
 function noteOn(rule: Rule | undefined, wallMicros: number): string {
@@ -185,8 +185,8 @@ function noteOn(rule: Rule | undefined, wallMicros: number): string {
     return `The limit is soft: requests over it pass${marks}.`;
   }
   // The last limit of a chain decides about its phase.
-  if (rule.spillsTo !== '') {
-    return isBlocked(rule) ? BLOCKED_NOTE : `Requests over the limit take from "${rule.spillsTo}" instead.`;
+  if (rule.nextLimit !== '') {
+    return isBlocked(rule) ? BLOCKED_NOTE : `Requests over the limit take from "${rule.nextLimit}" instead.`;
   }
   if (phase !== 'active') return `The limit is in the ${phase} phase, so it denies no requests.`;
   if (isBlocked(rule)) return BLOCKED_NOTE;
@@ -278,9 +278,9 @@ function shownEntry({ key, value, pattern, shared }: NodeEntry, policy: Compiled
 }
 
 interface MatchingLimit {
-  readonly take: PlannedTake;
+  readonly take: MatchedTake;
   /** The take from the limit's bucket. It differs from `take` if the customer is blocked. */
-  readonly bucket: PlannedTake;
+  readonly bucket: MatchedTake;
 }
 
 interface MatchingLimits {
@@ -308,7 +308,7 @@ function contextOf(
 }
 
 function metBy(context: RequestContext): MatchingLimits {
-  const { match, takes, unlimited } = context.decisions[0] as Decision;
+  const { match, takes, unlimited } = context.states[0] as DescriptorState;
   const descriptor = context.request.descriptors[0] as Descriptor;
   const limits = takes.map((take) => ({
     take,
@@ -339,7 +339,7 @@ function matchingLimits(
 function limitsAt(source: FindSource, match: Match): MatchingLimits {
   const context = contextOf(source, match.entries);
   const [descriptor] = context.request.descriptors as readonly [Descriptor];
-  context.decisions.push(planDescriptor(context, descriptor, match));
+  context.states.push(matchRules(context, descriptor, match));
   applyReplacesAndQuotas(context);
   return metBy(context);
 }

@@ -1,6 +1,6 @@
 import type { BucketStore, StorageError, StorageFailure } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import type { HoldBook } from '../../limiter/holds/hold-book.js';
+import type { HoldInspector } from '../../limiter/holds/hold-book.js';
 import type { MatchWork } from '../../policy/match-work.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { HoldCounts } from '../../service/decision-observer.js';
@@ -10,7 +10,7 @@ export interface QuestionContext {
   readonly store: {
     readonly name: string;
     readonly buckets: BucketStore;
-    readonly holds: HoldBook;
+    readonly holds: HoldInspector;
     readonly timeoutMicros: number;
     /** Tells other processes about filled buckets, see {@link Store.announceFilled}. */
     announceFilled(): Promise<StorageError | undefined>;

@@ -2,7 +2,7 @@ import { MAX_UINT32 } from '../../limiter/rate.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../runtime/nearest-name.js';
 import { REMOVED_COMMANDS, removedOption } from '../../runtime/removed-names.js';
-import { firstNames, shown } from '../../runtime/texts.js';
+import { listSome, shown } from '../../runtime/texts.js';
 import { decodeHoldId } from './holds/hold-id.js';
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messages.js';
 
@@ -164,5 +164,5 @@ export function unknownDomain(domains: Domains, domain: string): string {
 }
 
 export function domainNames(domains: Domains): string {
-  return firstNames([...domains.keys()], MAX_NAMED, quotedText);
+  return listSome([...domains.keys()], MAX_NAMED, quotedText);
 }

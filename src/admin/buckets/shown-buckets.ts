@@ -66,10 +66,10 @@ export function shownLimit(
   keyPrefix: string | undefined,
   there: Pick<ShownBucket, 'before' | 'now' | 'holds' | 'released' | 'note'> = {},
 ): ShownBucket {
-  const { label, name, rate, planned, enforcement, entries, take, note } = limit;
+  const { rulePath, name, rate, planned, enforcement, entries, take, note } = limit;
   const key = take === undefined || keyPrefix === undefined ? null : redisKey(take, keyPrefix);
   return {
-    rule: label,
+    rule: rulePath,
     name,
     algorithm: rate.kind === 'window' ? 'fixed_window' : rate.kind,
     limit: rate.reportedLimit,

@@ -85,7 +85,7 @@ export class TopCounts implements BucketCounter {
   }
 
   private about(policy: DomainPolicy, match: Match, take: CountedTake): BucketDescription {
-    const { key: name, label, rule } = take;
+    const { key: name, rulePath, rule } = take;
     const key = name.length <= MAX_KEY ? name : `#${sha256Hex(name)}`;
     const known = this.top.find(key);
     if (known !== undefined) return known;
@@ -94,7 +94,7 @@ export class TopCounts implements BucketCounter {
     const hasRow = rule !== undefined && dependsOnRow(rule);
     const plan = hasRow ? planOfCustomer(policy.plans, match.entries)?.plan : undefined;
     const { domain } = policy;
-    return { key: copyText(key), domain, rule: label, entries, limit, plan, usedRatio: undefined };
+    return { key: copyText(key), domain, rule: rulePath, entries, limit, plan, usedRatio: undefined };
   }
 }
 

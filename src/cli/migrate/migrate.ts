@@ -4,7 +4,7 @@ import { shellText } from '../../config/show/shell-text.js';
 import { type ConfigProblem, formatProblem } from '../../config/yaml/config-problem.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
-import { quantity } from '../../runtime/texts.js';
+import { plural } from '../../runtime/texts.js';
 import { loadOptions } from '../../server/policies/policy-place.js';
 import type { Settings } from '../../server/settings/settings-table.js';
 import { readArguments } from '../arguments.js';
@@ -109,7 +109,7 @@ function findingsOf(
     case 'files': {
       const loaded = loadPolicies(found.places, { ...loadOptions(settings), emptyIsError: true, onFile });
       const { files } = loaded;
-      const heading = `${rulesIn(loaded)} in ${quantity(files.length, 'policy file')}: ${files.join(', ')}`;
+      const heading = `${rulesIn(loaded)} in ${plural(files.length, 'policy file')}: ${files.join(', ')}`;
       return { ...findInPolicies(loaded), heading, files };
     }
     case 'parts': {
@@ -134,7 +134,7 @@ function rulesIn({ policySet }: LoadedPolicies): string {
   const domains = [...policySet.domains.values()];
   const rules = domains.reduce((sum, domain) => sum + domain.rules.length, 0);
   const names = domains.map(({ domain }) => shellText(domain)).join(', ');
-  return `${quantity(rules, 'rule')} of ${quantity(domains.length, 'domain')}${names === '' ? '' : ` (${names})`}`;
+  return `${plural(rules, 'rule')} of ${plural(domains.length, 'domain')}${names === '' ? '' : ` (${names})`}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { firstNames } from '../../runtime/texts.js';
+import { listSome } from '../../runtime/texts.js';
 import type { Io } from '../io.js';
 
 /** Maximum number of arguments that the log names, and of characters that it shows of each. */
@@ -23,7 +23,7 @@ export function ignoredArguments(args: readonly string[]): readonly string[] {
   const names = args.map((word, i) => nameOf(word) ?? `argument ${i + 1}`);
   return [
     'weir ratelimit ignores its arguments, as envoyproxy/ratelimit does: ' +
-      `${firstNames(names, SHOWN_ARGUMENTS)}; set environment variables instead, or ` +
+      `${listSome(names, SHOWN_ARGUMENTS)}; set environment variables instead, or ` +
       'run weir serve, which accepts flags',
   ];
 }

@@ -78,10 +78,10 @@ export function encodeHealthList({ statuses }: HealthListResponse): Buffer {
   const maxBytes = room.reduce((sum, bytes) => sum + bytes, 0);
   return writeMessage(maxBytes, (writer) => {
     for (const [name, response] of entries.reverse()) {
-      const { mark } = writer;
+      const { position } = writer;
       writer.bytesField(MAP_VALUE, encodeHealthResponse(response));
       writer.presentTextField(MAP_KEY, name);
-      writer.lengthSince(mark, STATUSES);
+      writer.lengthSince(position, STATUSES);
     }
   });
 }

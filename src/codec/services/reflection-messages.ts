@@ -93,21 +93,21 @@ export function encodeReflectionResponse(
 }
 
 function writeAnswer(writer: WireWriter, answer: ReflectionAnswer): void {
-  const { mark } = writer;
+  const { position } = writer;
   if (answer.kind === 'files') {
     for (const file of [...answer.files].reverse()) writer.bytesField(FIRST_TEXT_OR_MESSAGE, file);
-    writer.lengthSince(mark, FILE_DESCRIPTOR_RESPONSE);
+    writer.lengthSince(position, FILE_DESCRIPTOR_RESPONSE);
   } else if (answer.kind === 'services') {
     for (const name of [...answer.names].reverse()) {
-      const service = writer.mark;
+      const service = writer.position;
       writer.textField(FIRST_TEXT_OR_MESSAGE, name);
       writer.lengthSince(service, FIRST_TEXT_OR_MESSAGE);
     }
-    writer.lengthSince(mark, LIST_SERVICES_RESPONSE);
+    writer.lengthSince(position, LIST_SERVICES_RESPONSE);
   } else {
     writer.textField(ERROR_MESSAGE, answer.message);
     writer.numberField(ERROR_CODE, answer.code);
-    writer.lengthSince(mark, ERROR_RESPONSE);
+    writer.lengthSince(position, ERROR_RESPONSE);
   }
 }
 

@@ -20,7 +20,7 @@ import {
 import { rulesOfPlan } from '../../policy/plans/planned-rules.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
-import { quantity } from '../../runtime/texts.js';
+import { plural } from '../../runtime/texts.js';
 import { isPlanAddress } from '../read/plans/read-plans.js';
 import { describeDeriveRule } from '../show/dump-tree.js';
 import {
@@ -66,7 +66,7 @@ function wholeDomain(effect: 'appears' | 'vanishes', policy: DomainPolicy, nowMi
   const tightens = effect === 'appears' && policy.rules.some((rule) => mayDeny(rule, context));
   const when = effect === 'appears' ? 'previously' : 'now';
   const verb = effect === 'appears' ? 'had' : 'have';
-  const text = `the domain, with ${quantity(policy.rules.length, 'rule')}; its requests ${when} ${verb} no limit`;
+  const text = `the domain, with ${plural(policy.rules.length, 'rule')}; its requests ${when} ${verb} no limit`;
   return { setting: 'domain', effect, tightens, text };
 }
 
@@ -204,7 +204,7 @@ function rowsChange(
   const parts = standard === undefined ? [] : [`customers without a row ${EFFECTS[standard]}`];
   for (const [each, text] of Object.entries(EFFECTS)) {
     const count = found.filter((one) => one === each).length;
-    if (count > 0) parts.push(`${quantity(count, 'customer')} ${text}`);
+    if (count > 0) parts.push(`${plural(count, 'customer')} ${text}`);
   }
   if (parts.length === 0) return [];
   const all = new Set([...found, standard]);

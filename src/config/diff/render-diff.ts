@@ -1,6 +1,6 @@
 import type { PolicySet } from '../../policy/compiled-policy.js';
 import { printable, printableLine } from '../../runtime/printable.js';
-import { firstNames, quantity } from '../../runtime/texts.js';
+import { listSome, plural } from '../../runtime/texts.js';
 import { shellText } from '../show/shell-text.js';
 import { type DiffSummary, type Effect, type PolicyChange, summaryOf } from './change.js';
 import { diffPolicies } from './diff-policies.js';
@@ -54,7 +54,7 @@ function summaryText(summary: DiffSummary): string {
 }
 
 function counted(count: number, one: string, many = one): string {
-  return count === 0 ? '' : quantity(count, one, many);
+  return count === 0 ? '' : plural(count, one, many);
 }
 
 function tightening(count: number): string {
@@ -82,7 +82,7 @@ function line(change: PolicyChange): string {
 function groupLine(group: readonly PolicyChange[]): string {
   const paths = group.map(({ path }) => path);
   const [first] = group as [PolicyChange];
-  return `${group.length} rules (${firstNames(paths, PATHS_SHOWN)}): ${effectText(first)}: ${first.text}`;
+  return `${group.length} rules (${listSome(paths, PATHS_SHOWN)}): ${effectText(first)}: ${first.text}`;
 }
 
 /** The word for each effect. The summary uses the same words. */

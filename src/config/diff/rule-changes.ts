@@ -24,7 +24,7 @@ import {
 function isEnforced(rule: Rule, { mayBlock }: DiffContext): boolean {
   const onOver = mayBlock ? undefined : rule.onOver;
   const isEverActive = rule.plan !== undefined || rule.phase.activeAtMicros !== Infinity;
-  return isEverActive && canDeny({ ...rule, onOver, spillsTo: '' });
+  return isEverActive && canDeny({ ...rule, onOver, nextLimit: '' });
 }
 
 /** Tells whether an added rule may cause denials. A rule that replaces a quota lets the other quotas deny. */
@@ -33,8 +33,8 @@ export function mayDeny(rule: Rule, context: DiffContext): boolean {
 }
 
 /** Tells whether other limits may deny more after a change of this rule. weir does not compare such rules. */
-export function affectsOthers({ spillsTo, quotaMode, replaces }: Rule): boolean {
-  return spillsTo !== '' || quotaMode || replaces.length > 0;
+export function affectsOthers({ nextLimit, quotaMode, replaces }: Rule): boolean {
+  return nextLimit !== '' || quotaMode || replaces.length > 0;
 }
 
 export const OTHERS_MAY_DENY = 'other limits may now deny more';
@@ -145,7 +145,7 @@ const DECIDING: readonly Setting<Rule>[] = [
     counts: isEnforced,
   },
   { name: 'quota_mode', text: ({ quotaMode }) => onOff(quotaMode) },
-  { name: 'then', text: ({ spillsTo }) => quoted(spillsTo) },
+  { name: 'then', text: ({ nextLimit }) => quoted(nextLimit) },
   {
     name: 'replaces',
     text: ({ replaces }) => [...new Set(replaces)].map(quoted).join(', ') || 'none',
@@ -269,7 +269,9 @@ export function narrowings(before: Limit, after: Limit): readonly Narrowing[] {
     return is.max < was.max ? ['fewer_in_flight'] : [];
   if (was.kind === 'token_bucket' && is.kind === 'token_bucket') {
     // One token takes p / q microseconds.
-    const isSlower = BigInt(is.p) * BigInt(was.q) > BigInt(was.p) * BigInt(is.q);
+    const isSlower =
+      BigInt(is.refillNumerator) * BigInt(was.refillDenominator) >
+      BigInt(was.refillNumerator) * BigInt(is.refillDenominator);
     return [
       ...(is.maxTokens < was.maxTokens ? one('fewer_at_once') : []),
       ...(isSlower ? one('slower_refill') : []),
@@ -278,7 +280,7 @@ export function narrowings(before: Limit, after: Limit): readonly Narrowing[] {
   if (was.kind !== 'window' || is.kind !== 'window' || !hasSameWindows(was, is)) return ['other_kind'];
   if (is.requestsPerUnit < was.requestsPerUnit) return ['fewer_per_window'];
   // Windows of a list do not count denied hits, so a request with too many hits leaves more for later requests.
-  return was.allOrNothing === true && is.allOrNothing !== true ? ['denied_hits_count'] : [];
+  return was.countsOnlyAllowed === true && is.countsOnlyAllowed !== true ? ['denied_hits_count'] : [];
 }
 
 const one = (code: Narrowing): readonly Narrowing[] => [code];
@@ -290,7 +292,7 @@ const one = (code: Narrowing): readonly Narrowing[] => [code];
 function oldTimeWarning({ rate: was }: Limit, { rate: is }: Limit): string {
   if (was?.kind !== 'token_bucket' || is?.kind !== 'token_bucket') return '';
   const fillTime = (one: typeof was, other: typeof was): bigint =>
-    BigInt(one.maxTokens) * BigInt(one.p) * BigInt(other.q);
+    BigInt(one.maxTokens) * BigInt(one.refillNumerator) * BigInt(other.refillDenominator);
   return fillTime(is, was) < fillTime(was, is)
     ? '; buckets in use keep their old time until full, unless "weir bucket reset" fills them'
     : '';

@@ -2,7 +2,7 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import type { Rule } from '../../policy/rule.js';
 import { matcherField } from '../../policy/values/value-matcher.js';
-import { firstNames } from '../../runtime/texts.js';
+import { listSome } from '../../runtime/texts.js';
 import {
   activeAt,
   type DiffContext,
@@ -227,7 +227,7 @@ function* itemsChange(before: PolicyNode, after: PolicyNode, path: string): Gene
   if (before.matcher === undefined || after.matcher === undefined) return;
   const without = (items: readonly string[], others: readonly string[]): string => {
     const left = items.filter((item) => !others.includes(item));
-    return firstNames(left, 3, (item) => item.slice(0, 60));
+    return listSome(left, 3, (item) => item.slice(0, 60));
   };
   const [was, is] = [before.matcher.items, after.matcher.items];
   const [added, gone] = [without(is, was), without(was, is)];

@@ -9,12 +9,12 @@ import { openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { type TableFiles, tableNames } from '../read/read-derive.js';
 import type { LoadOptions } from '../read/read-domain.js';
 import {
-  type InEffect,
   type LoadedSource,
-  type LoadMemory,
-  NOTHING_IN_EFFECT,
+  NO_PREVIOUS_LOAD,
+  type PreviousLoad,
   type ResolvedDomains,
   resolveDomains,
+  type SourceHistory,
 } from '../read/resolve-domains.js';
 import { buildBatches, inBatches, specItems } from '../threads/policy-transfer.js';
 import { type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
@@ -27,7 +27,7 @@ type NamedPart = import('../manifests/config-maps.js').NamedPart;
 type OpenedPart = import('../manifests/config-maps.js').OpenedPart;
 
 export type { LoadOptions } from '../read/read-domain.js';
-export type { InEffect, LoadMemory } from '../read/resolve-domains.js';
+export type { PreviousLoad, SourceHistory } from '../read/resolve-domains.js';
 
 /** The result of a load without the policies. */
 export interface LoadReport extends Omit<ResolvedDomains, 'specs' | 'version' | 'secretKeys'> {
@@ -61,15 +61,15 @@ export type ReadPolicies = LoadReport & ResolvedDomains;
 export type PreviousPolicies = Pick<LoadedPolicies, 'policySet' | 'memory'>;
 
 /** Returns what a load needs to know about the policies in effect. */
-export function inEffectOf(previous: PreviousPolicies | undefined): InEffect {
-  if (previous === undefined) return NOTHING_IN_EFFECT;
+export function inEffectOf(previous: PreviousPolicies | undefined): PreviousLoad {
+  if (previous === undefined) return NO_PREVIOUS_LOAD;
   const { policySet, memory } = previous;
   const inEffect = Array.from(
     policySet.domains,
     ([domain, { ownSecretKeys }]) => [domain, ownSecretKeys] as const,
   );
   const plans = Array.from(policySet.domains, ([domain, policy]) => [domain, policy.plans] as const);
-  return { inEffect: new Map(inEffect), plans: new Map(plans), memory };
+  return { secretKeys: new Map(inEffect), plans: new Map(plans), history: memory };
 }
 
 /** Tells whether there are errors, and no domain is valid. An empty directory has no errors. */
@@ -117,7 +117,7 @@ export function buildPolicies(
 export function readPolicies(
   places: readonly PolicyPlace[],
   options: LoadOptions = {},
-  before: InEffect = NOTHING_IN_EFFECT,
+  before: PreviousLoad = NO_PREVIOUS_LOAD,
 ): ReadPolicies {
   const files = new FileReader(options.rows);
   const pathErrors: ConfigProblem[] = [];
@@ -151,7 +151,7 @@ export function readPolicies(
   const lost = lostFiles(
     pathErrors.map(({ file }) => file),
     opened.flatMap(({ file, digest }) => (digest === '' ? [file] : [])),
-    before.memory,
+    before.history,
   );
   const found = { errors: pathErrors, warnings };
   const resolved = resolveDomains(sources, lost, files, options, before, found);
@@ -165,7 +165,7 @@ export function readPolicies(
 export function readDocuments(
   documents: readonly { readonly name: string; readonly document: YamlValue }[],
   options: LoadOptions = {},
-  before: InEffect = NOTHING_IN_EFFECT,
+  before: PreviousLoad = NO_PREVIOUS_LOAD,
 ): ReadPolicies {
   const files = new FileReader(undefined, []);
   const sources = documents.map(({ name, document }): LoadedSource => {
@@ -319,7 +319,7 @@ function openPolicyFile(file: string, reader: FileReader, { configMaps }: LoadOp
 function lostFiles(
   unlisted: readonly string[],
   unread: readonly string[],
-  memory: LoadMemory,
+  memory: SourceHistory,
 ): readonly string[] {
   const gone = new Set([...unlisted, ...unread].map(comparablePath));
   const unlistedPaths = new Set(unlisted.map(comparablePath));

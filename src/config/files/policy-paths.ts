@@ -2,7 +2,7 @@ import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { messageOf, readRegularFile } from '../../runtime/regular-file.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
-import { firstNames } from '../../runtime/texts.js';
+import { listSome } from '../../runtime/texts.js';
 import { workingDirectoryHint } from '../../runtime/working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../yaml/yaml-value.js';
@@ -144,7 +144,7 @@ function noPolicyFilesMessage(directory: string, lacking: string): string {
     : 'specify the directory that contains the policies';
   if (entries.length === 0) return `the directory is empty; ${remedy}`;
   const names = entries.map((entry) => entry.name + (entry.isDirectory() ? '/' : ''));
-  return `the directory has no ${lacking}, only ${firstNames(names, SHOWN_NAMES)}; ${remedy}`;
+  return `the directory has no ${lacking}, only ${listSome(names, SHOWN_NAMES)}; ${remedy}`;
 }
 
 function listingMessage(place: PolicyPlace, error: unknown): string {

@@ -1,6 +1,6 @@
 import { nearest } from '../../runtime/nearest-name.js';
 import type { RemovedKey } from '../../runtime/removed-names.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import { MAX_PROBLEMS, type Position, type ProblemList } from '../yaml/config-problem.js';
 import {
   isNull,
@@ -95,7 +95,7 @@ export class FieldReader {
         this.vocabulary.checkIgnored(field, path, this.problems);
         continue;
       }
-      const name = field.shown ? ` "${shownStart(field.key)}"` : ' (not shown, because it may be a secret)';
+      const name = field.shown ? ` "${safePrefix(field.key)}"` : ' (not shown, because it may be a secret)';
       // Later problems are only counted, and comparing names is most of the work.
       const isKept = this.problems.errorCount < MAX_PROBLEMS;
       const remedy = isKept ? this.remedyFor(field.key, known, elsewhere) : '';

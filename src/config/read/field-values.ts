@@ -1,6 +1,6 @@
 import { fixedPhase, type PhaseSchedule } from '../../policy/rule.js';
 import { nearest } from '../../runtime/nearest-name.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import type {
   Constraint,
@@ -131,7 +131,7 @@ function readTime(reader: FieldReader, key: string): number | undefined {
   const day = `${text}T00:00:00Z`;
   const isDay = parseRfc3339(day) !== undefined;
   const remedy = isDay ? `write ${day}` : 'write a day and a time, such as 2030-01-31T12:00:00Z';
-  reader.error(key, `"${shownStart(text)}" is not an RFC 3339 time; ${remedy}`);
+  reader.error(key, `"${safePrefix(text)}" is not an RFC 3339 time; ${remedy}`);
   return undefined;
 }
 
@@ -158,7 +158,7 @@ function readTexts(
   const known = new Set<string>();
   return texts.filter(({ value: text, at, path }) => {
     if (known.has(text)) {
-      reader.problems.error(at, path, `"${shownStart(text)}" is listed twice in "${key}"; remove one`);
+      reader.problems.error(at, path, `"${safePrefix(text)}" is listed twice in "${key}"; remove one`);
       return false;
     }
     known.add(text);
@@ -181,7 +181,7 @@ function readWords(
     if (words.includes(value)) continue;
     const near = nearest(value, words);
     const remedy = near === undefined ? `write one of ${words.join(', ')}` : `did you mean "${near}"?`;
-    reader.problems.error(at, path, `"${shownStart(value)}" is not valid in "${key}"; ${remedy}`);
+    reader.problems.error(at, path, `"${safePrefix(value)}" is not valid in "${key}"; ${remedy}`);
   }
   return found;
 }

@@ -7,7 +7,7 @@ import { isCredential, isSecretKey, redacted } from '../../policy/redact.js';
 import type { ConditionSpec, DeriveRuleSpec, NodeFields, StepSpec, TableSpec } from '../../policy/spec.js';
 import { Wildcard } from '../../policy/values/value-matcher.js';
 import { nearest } from '../../runtime/nearest-name.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import { ProblemList } from '../yaml/config-problem.js';
 import { parseYaml, type YamlMap } from '../yaml/yaml-document.js';
 import { FieldReader } from './field-reader.js';
@@ -308,7 +308,7 @@ function warnOfLiteralCondition(rule: FieldReader, source: string, text: string)
   const literally =
     'the value does not begin with "/", so it is compared literally' +
     (hasWildcard ? ', including its wildcards' : '');
-  const meant = isCredential(source) ? 'a "/" at the beginning' : `"/${shownStart(text, 100)}"`;
+  const meant = isCredential(source) ? 'a "/" at the beginning' : `"/${safePrefix(text, 100)}"`;
   rule.warn(source, isPath ? `${literally}; write ${meant}` : `${literally}; only paths can have wildcards`);
 }
 
@@ -321,7 +321,7 @@ function readCondition(rule: FieldReader, source: string): ConditionSpec {
   }
   const pattern = PathPattern.parse(text);
   if (typeof pattern === 'string') {
-    const shown = isCredential(source) ? redacted(text) : shownStart(text, 100);
+    const shown = isCredential(source) ? redacted(text) : safePrefix(text, 100);
     rule.error(source, `"${shown}" is not a valid path pattern: ${pattern}`);
     return undefined;
   }
@@ -401,7 +401,7 @@ export class DerivedEntries {
       : ['a value that matches ', 'correct the pattern, or add a rule with such a value'];
     reader.warn(
       'value',
-      `no rule of "derive" sets the entry "${shownStart(key)}" to ${what}"${shownStart(value)}", so no derived entry ` +
+      `no rule of "derive" sets the entry "${safePrefix(key)}" to ${what}"${safePrefix(value)}", so no derived entry ` +
         `matches this descriptor; ${near === undefined ? correct : `did you mean "${near}"?`}`,
     );
   }
@@ -415,7 +415,7 @@ export class DerivedEntries {
       if (exact.has(value) || rule.problems.errorCount > 0) continue;
       rule.warn(
         'value',
-        `no descriptor with the key "${shownStart(entry)}" has the value "${shownStart(value)}", so this rule leads ` +
+        `no descriptor with the key "${safePrefix(entry)}" has the value "${safePrefix(value)}", so this rule leads ` +
           'to no limit; correct the value, or add a descriptor with it (or on_unmatched: ignore, if no limit is meant)',
       );
     }
@@ -427,6 +427,6 @@ export class DerivedEntries {
     if (!this.#meant.has(key)) this.#meant.set(key, nearest(key, this.#values.keys(), 1));
     const near = this.#meant.get(key);
     if (near === undefined || !differsByMore(key, near)) return;
-    reader.warn(field, `the derived entry is "${near}", not "${shownStart(key)}"; did you mean "${near}"?`);
+    reader.warn(field, `the derived entry is "${near}", not "${safePrefix(key)}"; did you mean "${near}"?`);
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../../policy/spec.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import { nearest } from '../../runtime/nearest-name.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import type { FieldReader, Located } from './field-reader.js';
 import { phaseOf, readMapping } from './field-values.js';
@@ -334,7 +334,7 @@ class TreeReader {
       problems.warn(
         at,
         path,
-        `no rule in this domain has the name "${shownStart(value)}", so this item has no effect; ${remedy}`,
+        `no rule in this domain has the name "${safePrefix(value)}", so this item has no effect; ${remedy}`,
       );
     }
   }
@@ -372,7 +372,7 @@ function warnOfPatterns(reader: FieldReader, key: string): void {
     reader.map.at,
     reader.path,
     `this level has more than ${MANY_PATTERNS} patterns or regular expressions with the key ` +
-      `"${shownStart(key)}", which ` +
+      `"${safePrefix(key)}", which ` +
       'weir tries one after the other, up to MAX_MATCH_WORK for a request; write exact values, address blocks, ' +
       'or path ' +
       'rules of "derive" instead where you can',
@@ -396,7 +396,7 @@ function duplicateMatch(
 ): string {
   const others = new Set(nodesByMatch.matcher?.items);
   const item = matcher?.items.find((one) => others.has(one));
-  return item === undefined ? nodeLabel(key, value, matcher, isSecretKey(key, secretKeys)) : shownStart(item);
+  return item === undefined ? nodeLabel(key, value, matcher, isSecretKey(key, secretKeys)) : safePrefix(item);
 }
 
 /** Descriptions of the nodes that can have `share_threshold`. */

@@ -1,7 +1,7 @@
 import { parseBlock } from '../../policy/values/cidr.js';
 import { MAX_REGEX_LENGTH, patternCost } from '../../policy/values/regex-list.js';
 import { MATCHER_FIELDS, type MatcherKind, type ValueMatcher } from '../../policy/values/value-matcher.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import type { FieldReader } from './field-reader.js';
 import type { DescriptorValues } from './read-rules.js';
 
@@ -21,7 +21,7 @@ export function readMatcher(reader: FieldReader, values: DescriptorValues): Valu
     const item = READERS[kind](value);
     if ('error' in item) reader.problems.error(at, path, item.error);
     else if (items.has(item.text)) {
-      reader.problems.error(at, path, `"${shownStart(item.text)}" is listed twice; remove one`);
+      reader.problems.error(at, path, `"${safePrefix(item.text)}" is listed twice; remove one`);
     } else items.set(item.text, item.cost);
   }
   const costs = [...items.values()].filter((cost) => cost !== undefined);

@@ -1,6 +1,6 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import { type DeniedResponse, HEADER_FAMILIES, type HeaderFamilies } from '../../policy/rule.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import type { FieldReader, Located } from './field-reader.js';
 import { type FieldValues, readMapping } from './field-values.js';
 import { type ANSWERS, MAX_BODY_BYTES, MAX_CONTENT_TYPE_LENGTH } from './policy-fields.js';
@@ -58,7 +58,7 @@ function deniedOf(value: 'problem+json' | FieldReader | undefined): DeniedRespon
   }
   const isGood = contentType === '' || MEDIA_TYPE.test(contentType);
   if (!isGood || contentType.length > MAX_CONTENT_TYPE_LENGTH) {
-    const shown = JSON.stringify(shownStart(contentType));
+    const shown = JSON.stringify(safePrefix(contentType));
     value.error('content_type', `${shown} is not a valid media type; write a media type, such as text/html`);
     return undefined;
   }

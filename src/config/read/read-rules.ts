@@ -1,7 +1,7 @@
 import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { AddedHeader, OnOver, RuleSpec } from '../../policy/rule.js';
 import { nearest } from '../../runtime/nearest-name.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import type { Fields } from './field.js';
 import type { FieldReader, Located } from './field-reader.js';
 import { expectKeysOf, type FieldValues, phaseOf, readFields, readMapping } from './field-values.js';
@@ -125,7 +125,7 @@ function readList(
   for (const { value, at, path } of located) {
     if (!rules.some(({ name }) => name === value)) continue;
     const message =
-      `"${shownStart(value)}" is a limit in the same list, so it would never apply; remove the limit, or ` +
+      `"${safePrefix(value)}" is a limit in the same list, so it would never apply; remove the limit, or ` +
       'remove this item from "replaces"';
     reader.problems.error(at, path, message);
   }
@@ -155,11 +155,11 @@ function checkName(item: FieldReader, name: string, before: readonly RuleSpec[])
   if (/^[0-9]+$/.test(name)) {
     item.error(
       'name',
-      `the name "${shownStart(name)}" could be confused with a position in the list; add a letter to the name`,
+      `the name "${safePrefix(name)}" could be confused with a position in the list; add a letter to the name`,
     );
   }
   if (before.some((other) => other.name === name)) {
-    const shown = shownStart(name);
+    const shown = safePrefix(name);
     item.error('name', `two limits in this list are named "${shown}"; give each its own name`);
   }
 }
@@ -221,7 +221,7 @@ function readLimit(
     phase: phaseOf(values.phase) ?? base.phase,
     shadowMode: values.shadow_mode ?? base.shadowMode,
     enforcePercent: values.enforce_percent ?? base.enforcePercent,
-    spillsTo: values.then ?? '',
+    nextLimit: values.then ?? '',
   };
   if (unlimited) checkUnlimited(reader);
   const isLimited = !unlimited && !reader.isBad('unlimited');
@@ -317,7 +317,7 @@ function readHeaders(items: readonly FieldReader[]): readonly AddedHeader[] {
 
 /** Returns what is wrong with a header; undefined if nothing is. */
 function headerProblem(key: string, value: string, before: readonly AddedHeader[]): string | undefined {
-  const shown = JSON.stringify(shownStart(key));
+  const shown = JSON.stringify(safePrefix(key));
   if (!HEADER_NAME.test(key) || key.length > MAX_NAME_LENGTH)
     return `${shown} is not a valid header name; write a name, such as x-weir-over`;
   if (RESERVED_HEADER.test(key))
@@ -336,11 +336,11 @@ const OF_THE_LAST = ['phase', 'shadow_mode', 'enforce_percent', 'on_store_failur
 /** Checks `then` in the items of `rate_limits`. `rules` contains the limit of each item. */
 function checkSpill(items: readonly FieldReader[], rules: readonly RuleSpec[]): void {
   items.forEach((item, index) => {
-    const { spillsTo } = rules[index] as RuleSpec;
-    const isTarget = index > 0 && rules[index - 1]?.spillsTo !== '';
-    if (spillsTo === '' && !isTarget) return;
+    const { nextLimit } = rules[index] as RuleSpec;
+    const isTarget = index > 0 && rules[index - 1]?.nextLimit !== '';
+    if (nextLimit === '' && !isTarget) return;
     checkKind(item, rules[index] as RuleSpec);
-    if (spillsTo === '') return;
+    if (nextLimit === '') return;
     const problem = targetProblem(rules, index);
     if (problem !== undefined) item.error('then', problem);
     for (const key of OF_THE_LAST) {
@@ -360,13 +360,13 @@ function decidedByLast(rules: readonly RuleSpec[]): readonly RuleSpec[] {
   for (let at = rules.length - 2; at >= 0; at--) {
     const rule = rules[at] as RuleSpec;
     const { phase, shadowMode, enforcePercent, onStoreFailure } = decided[at + 1] as RuleSpec;
-    if (rule.spillsTo !== '') decided[at] = { ...rule, phase, shadowMode, enforcePercent, onStoreFailure };
+    if (rule.nextLimit !== '') decided[at] = { ...rule, phase, shadowMode, enforcePercent, onStoreFailure };
   }
   return decided;
 }
 
 /** Reports settings that no limit of a chain can have. */
-function checkKind(item: FieldReader, { rate, hold, onOver, spillsTo }: RuleSpec): void {
+function checkKind(item: FieldReader, { rate, hold, onOver, nextLimit }: RuleSpec): void {
   const refuse = (key: string, reason: string): void =>
     item.error(
       key,
@@ -375,23 +375,23 @@ function checkKind(item: FieldReader, { rate, hold, onOver, spillsTo }: RuleSpec
   if (rate?.kind === 'concurrency')
     refuse('concurrency', 'the end of a request does not know which limit paid');
   else if (hold !== undefined) refuse('hold', 'the end of a request does not know which limit paid');
-  else if (spillsTo !== '' && rate !== undefined && rate.maxDebt > 0)
+  else if (nextLimit !== '' && rate !== undefined && rate.maxDebt > 0)
     refuse('allow_debt', 'a limit that can go into debt never spills');
   if (onOver !== undefined) refuse('on_over', 'requests over a soft limit pass');
 }
 
 /** Returns what is wrong with the name in `then`; undefined if nothing is. */
 function targetProblem(rules: readonly RuleSpec[], index: number): string | undefined {
-  const { name, spillsTo } = rules[index] as RuleSpec;
-  if (rules[index + 1]?.name === spillsTo) return undefined;
-  const shown = shownStart(spillsTo);
-  if (spillsTo === name)
+  const { name, nextLimit } = rules[index] as RuleSpec;
+  if (rules[index + 1]?.name === nextLimit) return undefined;
+  const shown = safePrefix(nextLimit);
+  if (nextLimit === name)
     return `"then" contains the limit's own name "${shown}"; write the name of the next limit`;
-  const at = rules.findIndex((rule) => rule.name === spillsTo);
+  const at = rules.findIndex((rule) => rule.name === nextLimit);
   if (at >= 0)
     return `"${shown}" must directly follow this limit in the list; move one of the two limits, or change "then"`;
   const similar = nearest(
-    spillsTo,
+    nextLimit,
     rules.map((rule) => rule.name).filter((other) => other !== '' && other !== name),
   );
   const hint = similar === undefined ? 'write the name of the next limit' : `did you mean "${similar}"?`;

@@ -3,14 +3,14 @@ import { allSecretKeys } from '../../policy/compiled-policy.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import { type DomainSpec, secretSources } from '../../policy/spec.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import { boundProblems, type ConfigProblem, type ProblemList } from '../yaml/config-problem.js';
 import { type OpenedSource, type PolicySource, placeName } from './policy-source.js';
 import { declaredSecrets, type TableFiles } from './read-derive.js';
 import { type DomainContext, type LoadOptions, type ReadDomain, readDomain } from './read-domain.js';
 
 /** State that one load leaves for the next, as plain data. */
-export interface LoadMemory {
+export interface SourceHistory {
   /**
    * The domain that each policy file or resource last named. A file that cannot be parsed still counts for this domain.
    */
@@ -20,12 +20,12 @@ export interface LoadMemory {
 }
 
 /** The state of the latest load when another load starts, as plain data. Invalid domains keep their version in it. */
-export interface InEffect {
+export interface PreviousLoad {
   /** The domains in effect, each with the secret keys that it declares. The policies themselves are not sent. */
-  readonly inEffect: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly secretKeys: ReadonlyMap<string, ReadonlySet<string>>;
   /** The rows of `plans` in effect, by domain; refused rows keep their values in them. */
   readonly plans: ReadonlyMap<string, PlanTable | undefined>;
-  readonly memory: LoadMemory;
+  readonly history: SourceHistory;
 }
 
 /** The new version of a domain, or `kept` if the version in effect stays because the files are invalid or unchanged. */
@@ -57,7 +57,7 @@ export interface ResolvedDomains extends LoadProblems {
   /** Every domain that a file names, or named when it was last valid, sorted by name. */
   readonly domains: readonly DomainStatus[];
   /** State for the next load. */
-  readonly memory: LoadMemory;
+  readonly memory: SourceHistory;
 }
 
 /** The sources that name a domain, and the files that last named it and cannot be read now. */
@@ -68,10 +68,10 @@ interface Claim {
 }
 
 /** The state before the first load. */
-export const NOTHING_IN_EFFECT: InEffect = {
-  inEffect: new Map(),
+export const NO_PREVIOUS_LOAD: PreviousLoad = {
+  secretKeys: new Map(),
   plans: new Map(),
-  memory: { domainOf: new Map(), digests: new Map() },
+  history: { domainOf: new Map(), digests: new Map() },
 };
 
 /**
@@ -84,12 +84,12 @@ export function resolveDomains(
   lost: readonly string[],
   files: TableFiles,
   options: LoadOptions,
-  before: InEffect = NOTHING_IN_EFFECT,
+  before: PreviousLoad = NO_PREVIOUS_LOAD,
   found: LoadProblems = { errors: [], warnings: [] },
 ): ResolvedDomains {
-  const { claims, domainOf } = claimsOf(loaded, lost, before.memory.domainOf);
+  const { claims, domainOf } = claimsOf(loaded, lost, before.history.domainOf);
   const stated = loaded.flatMap(({ opened: { source } }) => (source ? declaredSecrets(source.root) : []));
-  const declared = allSecretKeys([new Set(stated), ...before.inEffect.values()]);
+  const declared = allSecretKeys([new Set(stated), ...before.secretKeys.values()]);
   const tables = new Map<string, ProblemList>();
   const specs = new Map<string, ResolvedDomain>();
   const digests = new Map<string, string>();
@@ -104,8 +104,8 @@ export function resolveDomains(
       else known.addMissing(table);
     }
     if (domain === '') continue;
-    const inEffect = before.inEffect.get(domain);
-    const lastDigest = before.memory.digests.get(domain) ?? '';
+    const inEffect = before.secretKeys.get(domain);
+    const lastDigest = before.history.digests.get(domain) ?? '';
     if (spec !== undefined) {
       // Kept rows have the digest of the file that they come from, so the domain is unchanged.
       const digestOfTable = (file: string): string =>
@@ -213,7 +213,7 @@ function readClaim(
 const NOTHING: ReadDomain = { spec: undefined, tableFiles: [] };
 
 function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
-  const domain = shownStart(fullName, 200);
+  const domain = safePrefix(fullName, 200);
   const remedy = 'define each domain in only one file, or set MERGE_DOMAIN_CONFIG=true';
   sources.forEach(({ root }, i) => {
     const first = sources[0] as PolicySource;

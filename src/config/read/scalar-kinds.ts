@@ -1,7 +1,7 @@
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { describeMicros } from '../../policy/describe.js';
 import { nearest } from '../../runtime/nearest-name.js';
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
 import { readPlain, type YamlScalar } from '../yaml/yaml-value.js';
 import { asGoDuration, asUnit } from './rates/duration-spelling.js';
@@ -199,7 +199,7 @@ function readDuration(kind: DurationKind, { text }: Scalar, name: string): Scala
     const meant = asGoDuration(text, Math.floor(max / MICROS_PER_HOUR));
     const remedy =
       meant === undefined ? 'write a number and a unit, such as 150ms, 1s or 1h30m' : `write ${meant}`;
-    return { problem: `"${shownStart(text)}" is not a valid duration; ${remedy}` };
+    return { problem: `"${safePrefix(text)}" is not a valid duration; ${remedy}` };
   }
   const isShort = nanos < BigInt(min) * 1000n;
   if (!isShort && nanos <= BigInt(max) * 1000n) {
@@ -208,7 +208,7 @@ function readDuration(kind: DurationKind, { text }: Scalar, name: string): Scala
   }
   const hint = less !== undefined && isShort ? `, ${less}` : '';
   const bounds = `${describeMicros(shownMin)} to ${describeMicros(max)}`;
-  return { problem: `"${name}" is ${shownStart(text)}; write a duration from ${bounds}${hint}` };
+  return { problem: `"${name}" is ${safePrefix(text)}; write a duration from ${bounds}${hint}` };
 }
 
 /** Returns the unit with this name, in upper or lower case as in envoyproxy/ratelimit. */
@@ -223,7 +223,7 @@ function readUnit({ text }: Scalar): ScalarResult<WindowUnit> {
   const written = near === undefined ? asUnit(text) : undefined;
   const remedy = near === undefined ? `write one of ${WINDOW_UNITS.join(', ')}` : `did you mean "${near}"?`;
   return {
-    problem: `"${shownStart(text)}" is not a valid unit; ${written === undefined ? remedy : `write ${written}`}`,
+    problem: `"${safePrefix(text)}" is not a valid unit; ${written === undefined ? remedy : `write ${written}`}`,
   };
 }
 
@@ -234,12 +234,12 @@ function readWord({ words, meaning }: WordKind, { text }: Scalar): ScalarResult<
   const hint = near === undefined ? help : `; did you mean "${near}"?`;
   const wrong =
     words.length === 1 ? `not a valid value; write ${words[0]}` : `not one of ${words.join(', ')}${hint}`;
-  return { problem: `"${shownStart(text)}" is ${wrong}` };
+  return { problem: `"${safePrefix(text)}" is ${wrong}` };
 }
 
 /** Describes a text in the place of a number or a flag: `-10`, `"many"`, `the string "5"`. */
 function found({ text: whole, plain }: Scalar): string {
-  const text = shownStart(whole);
+  const text = safePrefix(whole);
   if (!plain) return `the string "${text}"`;
   return readPlain(whole).kind === 'text' ? `"${text}"` : text;
 }

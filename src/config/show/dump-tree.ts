@@ -32,7 +32,7 @@ import {
   type Rule,
 } from '../../policy/rule.js';
 import { describeMatcher } from '../../policy/values/value-matcher.js';
-import { quantity } from '../../runtime/texts.js';
+import { plural } from '../../runtime/texts.js';
 
 /**
  * Returns the whole configuration as text for `/rlconfig?format=tree`: every domain with its settings, derive steps and
@@ -95,8 +95,8 @@ function dumpNodes(
 /** Returns a description such as `tenant from api_key: table of 3 API keys`. */
 export function describeStep(step: DeriveStep): string {
   if (step.kind === 'table')
-    return `${step.entry} from ${step.source}: table of ${quantity(step.size, 'API key')}`;
-  return `${step.entry} from ${step.sources.join(', ')}: ${quantity(step.rules.length, 'rule')}`;
+    return `${step.entry} from ${step.source}: table of ${plural(step.size, 'API key')}`;
+  return `${step.entry} from ${step.sources.join(', ')}: ${plural(step.rules.length, 'rule')}`;
 }
 
 /** Returns a description such as `method=GET path=/open/{v4,v5}/user-chats -> user-chats`. */
@@ -133,7 +133,7 @@ export function ruleJson(rule: Rule, wallMicros: number) {
     denied_response: deniedJson(rule.deniedResponse),
     on_over: rule.onOver === undefined ? null : onOverJson(rule.onOver),
     // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
-    then: rule.spillsTo === '' ? null : rule.spillsTo,
+    then: rule.nextLimit === '' ? null : rule.nextLimit,
     metadata: rule.metadata ?? null,
   };
 }

@@ -5,8 +5,8 @@ import {
   describeLimit,
   describeOptions,
   describePlan,
-  describePlanned,
   describePlans,
+  describePlanValues,
 } from '../../policy/describe.js';
 import { policyStatName } from '../../policy/names/stat-name.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
@@ -46,12 +46,12 @@ export function dump(policySet: PolicySet): string {
 
 /** Returns what the lines of envoyproxy/ratelimit do not have: ` (then credits)`; '' without any. */
 function marksOf(rule: Rule, node: PolicyNode, plans: PlanTable | undefined): string {
-  const { onOver, spillsTo } = rule;
+  const { onOver, nextLimit } = rule;
   const standard = describeStandard(rule, node, plans);
   const marks = [
     standard === '' ? '' : `${standard} without a row`,
     onOver === undefined ? '' : 'passes if over',
-    spillsTo === '' ? '' : `then ${spillsTo}`,
+    nextLimit === '' ? '' : `then ${nextLimit}`,
   ].filter((mark) => mark !== '');
   return marks.length === 0 ? '' : ` (${marks.join(', ')})`;
 }
@@ -173,7 +173,9 @@ function dumpRule(rule: Rule, policy: CompiledPolicy, node: PolicyNode, wallMicr
     stat_name: rule.statName === '' ? null : rule.statName,
     ...matchersOf(node),
     /** The limit and the other settings, as in `?format=tree`. */
-    limit_about: [describeLimit(rule), describePlanned(rule.plan)].filter((text) => text !== '').join('; '),
+    limit_about: [describeLimit(rule), describePlanValues(rule.plan)]
+      .filter((text) => text !== '')
+      .join('; '),
     options_about: [
       ...describeOptions(rule),
       ...(before.length === 0 ? [] : [`pays after ${before.map((name) => `"${name}"`).join(', ')}`]),

@@ -12,7 +12,7 @@ import { canonicalAddress } from '../../policy/values/cidr.js';
 import { longestBlock } from '../../policy/values/cidr-table.js';
 import { firstMatch } from '../../policy/values/regex-list.js';
 import { nearest } from '../../runtime/nearest-name.js';
-import { firstNames } from '../../runtime/texts.js';
+import { listSome } from '../../runtime/texts.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { didYouMean, type KeyPath, pathText, rulePaths, whyUnmatched } from './why-unmatched.js';
 
@@ -34,7 +34,7 @@ export interface ExplainedRule {
    * first entry.
    */
   readonly key: string;
-  readonly tagLength: number;
+  readonly hashTagLength: number;
   /** Name of the rule in the statistics, before special characters are replaced. */
   readonly statName: string;
   /** Settings of answers that describe the rule; absent for a rule without a limit, which no answer describes. */
@@ -164,7 +164,7 @@ export function explain(
     rules: match.rules.map((rule, i) => ({
       rule,
       key: match.keys[i] as string,
-      tagLength: match.tagLength,
+      hashTagLength: match.hashTagLength,
       statName: match.statNames[i] as string,
       answer: rule.rate === undefined ? undefined : explainAnswer(rule, policy),
     })),
@@ -203,7 +203,7 @@ function resultOf(
   if (rule !== undefined)
     return (
       `The ${rules.length} limits at ${node?.label} apply together: the request takes from all of them ` +
-      (rules.some(({ spillsTo }) => spillsTo !== '') ? '(from one limit of a chain) ' : '') +
+      (rules.some(({ nextLimit }) => nextLimit !== '') ? '(from one limit of a chain) ' : '') +
       'or from none.'
     );
   if (entries === 0) return 'The descriptor has no entries: no limit.';
@@ -324,7 +324,7 @@ function triedNodes(
     for (const group of groups) {
       if (group.length === 0) continue;
       const names = group.map(({ label }) => label);
-      tried.push({ node: firstNames(names, 5), matched: false, why: failed(value) });
+      tried.push({ node: listSome(names, 5), matched: false, why: failed(value) });
     }
     if (found?.kind !== kind) continue;
     const why = matched(found.matcher?.items ?? [], value);

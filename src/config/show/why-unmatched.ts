@@ -1,7 +1,7 @@
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { nearest } from '../../runtime/nearest-name.js';
-import { quantity } from '../../runtime/texts.js';
+import { plural } from '../../runtime/texts.js';
 import { shellText } from './shell-text.js';
 
 /** Keys of the entries that lead to a rule, from the first level on. */
@@ -124,7 +124,7 @@ function entryText(keys: KeyPath): string {
 function listed(paths: readonly KeyPath[]): string {
   const named = paths.slice(0, MAX_PATHS_SHOWN).map(pathText).join(', ');
   const more =
-    paths.length > MAX_PATHS_SHOWN ? `, and ${quantity(paths.length - MAX_PATHS_SHOWN, 'more path')}` : '';
+    paths.length > MAX_PATHS_SHOWN ? `, and ${plural(paths.length - MAX_PATHS_SHOWN, 'more path')}` : '';
   return `rules exist for ${named}${more}`;
 }
 

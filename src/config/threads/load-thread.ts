@@ -13,10 +13,10 @@ import { systemClock } from '../../limiter/clock.js';
 import { assetPath } from '../../runtime/assets.js';
 import { runInTurns } from '../../runtime/turns.js';
 import {
-  type InEffect,
   inEffectOf,
   type LoadedPolicies,
   type LoadOptions,
+  type PreviousLoad,
   type PreviousPolicies,
   type ReadPolicies,
 } from '../files/load-policies.js';
@@ -171,7 +171,7 @@ export interface PolicyLoader {
 export interface LoadRequest {
   readonly places: readonly PolicyPlace[];
   readonly options: LoadOptions;
-  readonly before: InEffect;
+  readonly before: PreviousLoad;
 }
 
 /** Reads, parses and checks policies in a worker thread; see {@link LoadThread}. */

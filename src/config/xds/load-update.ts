@@ -1,6 +1,6 @@
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import { type LoadOptions, type ReadPolicies, readDocuments } from '../files/load-policies.js';
-import type { InEffect } from '../read/resolve-domains.js';
+import type { PreviousLoad } from '../read/resolve-domains.js';
 import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE, type Resource } from './discovery.js';
@@ -13,7 +13,7 @@ const MAX_NAME = 200;
 export interface UpdateRequest {
   readonly resources: readonly Resource[];
   readonly options: LoadOptions;
-  readonly before: InEffect;
+  readonly before: PreviousLoad;
 }
 
 /**
@@ -25,7 +25,7 @@ export function readUpdate(
   resources: readonly Resource[],
   codec: DiscoveryCodec,
   options: LoadOptions,
-  before?: InEffect,
+  before?: PreviousLoad,
 ): ReadPolicies {
   const errors: ConfigProblem[] = [];
   const sources: { readonly name: string; readonly document: YamlValue }[] = [];
@@ -36,7 +36,7 @@ export function readUpdate(
     };
     if (resource.typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
       refuse(
-        `the type of the resource is "${shownStart(resource.typeUrl, 200)}"; send ${RATE_LIMIT_CONFIG_TYPE}`,
+        `the type of the resource is "${safePrefix(resource.typeUrl, 200)}"; send ${RATE_LIMIT_CONFIG_TYPE}`,
       );
       return;
     }

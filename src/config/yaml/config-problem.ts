@@ -1,6 +1,6 @@
 import { printableLine } from '../../runtime/printable.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
-import { quantity } from '../../runtime/texts.js';
+import { plural } from '../../runtime/texts.js';
 
 /** An error or warning about a file of the policy. */
 export interface ConfigProblem {
@@ -124,7 +124,7 @@ export function boundProblems(
   const last = kept.at(-1);
   if (last === undefined || total <= kept.length) return kept;
   const count = total - kept.length;
-  const message = `and ${quantity(count, `more ${what}`)}, not listed`;
+  const message = `and ${plural(count, `more ${what}`)}, not listed`;
   return [...kept, { file: last.file, ...WHOLE_FILE, path: '', message, count }];
 }
 

@@ -1,4 +1,4 @@
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 import type { Position } from './config-problem.js';
 
 /** The meaning of an unquoted string in YAML 1.1, as gopkg.in/yaml.v2 reads it for envoyproxy/ratelimit. */
@@ -143,6 +143,6 @@ export type ShowKey = (path: string, key: string) => boolean;
 
 /** Appends a key to a path in the document. Keys that are not plain words are quoted. */
 export function joinPath(path: string, key: string): string {
-  if (!/^[\w.<-]+$/.test(key)) return `${path}[${JSON.stringify(shownStart(key))}]`;
+  if (!/^[\w.<-]+$/.test(key)) return `${path}[${JSON.stringify(safePrefix(key))}]`;
   return path === '' ? key : `${path}.${key}`;
 }

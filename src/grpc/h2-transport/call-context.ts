@@ -1,5 +1,5 @@
 import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
-import { expectState } from '../../runtime/invariant.js';
+import { checkInvariant } from '../../runtime/invariant.js';
 import type { ResetListener } from '../../runtime/signal.js';
 import type { TimerSource } from '../../runtime/timers.js';
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
@@ -20,24 +20,24 @@ export const MAX_AUXILIARY_CALLS = 100;
 const AUXILIARY_CALL_BYTES = 8192;
 
 /** State that the calls of one server share. */
-export class CallContext {
+export class GrpcServerState {
   readonly options: GrpcServerOptions;
   readonly deadlines: DeadlineQueue;
   readonly inflater: Inflater;
-  readonly auxiliaryScheduler = new AuxiliaryCallScheduler();
+  readonly genericScheduler = new GenericCallScheduler();
   readonly openStreams = new OpenStreams();
   readonly maxMessageBytes: number;
   /** See {@link GrpcServerOptions.keptMessageBytes}. */
   readonly keptMessageBytes: number;
   /** Maximum length of a message of an auxiliary call, in bytes. Of a longer one, only a part may be kept. */
-  readonly maxAuxiliaryBytes: number;
+  readonly maxGenericBytes: number;
   /** Maximum time for a unary request to arrive, in milliseconds. */
   readonly receiveTimeoutMs: number;
   /** Called when the last unary call of {@link started} has ended. */
   onIdle: (() => void) | undefined;
   readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();
-  readonly #auxiliaryCalls = new WeakMap<ServerConnection, number>();
-  /** Only of connections that had a call with {@link CallInfo.resetListener}. */
+  readonly #genericCalls = new WeakMap<ServerConnection, number>();
+  /** Only of connections that had a call with {@link ServerCall.resetListener}. */
   readonly #answeredCalls = new WeakMap<ServerConnection, AnsweredCalls>();
   #running = 0;
 
@@ -47,7 +47,7 @@ export class CallContext {
     this.inflater = new Inflater(options.keptMessageBytes);
     this.maxMessageBytes = options.maxReceiveMessageBytes;
     this.keptMessageBytes = options.keptMessageBytes;
-    this.maxAuxiliaryBytes = Math.min(this.maxMessageBytes, this.keptMessageBytes - 1);
+    this.maxGenericBytes = Math.min(this.maxMessageBytes, this.keptMessageBytes - 1);
     this.receiveTimeoutMs = options.receiveTimeoutMs ?? DEFAULT_RECEIVE_TIMEOUT_MS;
   }
 
@@ -62,7 +62,7 @@ export class CallContext {
 
   ended(): void {
     this.#running--;
-    expectState(this.#running >= 0, 'a call ends only once');
+    checkInvariant(this.#running >= 0, 'a call ends only once');
     if (this.#running === 0) this.onIdle?.();
   }
 
@@ -98,18 +98,18 @@ export class CallContext {
   }
 
   /** Counts a new call of an auxiliary method. Returns false if its connection has too many open calls. */
-  tryBeginAuxiliaryCall({ connection }: ServerStream): boolean {
-    const open = this.#auxiliaryCalls.get(connection) ?? 0;
+  tryBeginGenericCall({ connection }: ServerStream): boolean {
+    const open = this.#genericCalls.get(connection) ?? 0;
     if (open >= MAX_AUXILIARY_CALLS) return false;
-    this.#auxiliaryCalls.set(connection, open + 1);
+    this.#genericCalls.set(connection, open + 1);
     connection.addHeldBytes(AUXILIARY_CALL_BYTES);
     return true;
   }
 
-  auxiliaryCallEnded({ connection }: ServerStream): void {
-    const open = (this.#auxiliaryCalls.get(connection) ?? 0) - 1;
-    expectState(open >= 0, 'an auxiliary call ends only once');
-    this.#auxiliaryCalls.set(connection, open);
+  genericCallEnded({ connection }: ServerStream): void {
+    const open = (this.#genericCalls.get(connection) ?? 0) - 1;
+    checkInvariant(open >= 0, 'an auxiliary call ends only once');
+    this.#genericCalls.set(connection, open);
     connection.addHeldBytes(-AUXILIARY_CALL_BYTES);
   }
 
@@ -202,7 +202,7 @@ const MESSAGES_PER_TURN = 8;
  * and a few kilobytes may contain thousands of queries. In one turn of the event loop, one message of a connection is
  * handled, and a few of all connections.
  */
-export class AuxiliaryCallScheduler {
+export class GenericCallScheduler {
   readonly #turns: TurnScheduler<object>;
   /** Waiting calls, by connection. */
   readonly #calls = new Map<object, (() => void)[]>();

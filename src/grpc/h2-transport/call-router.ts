@@ -5,13 +5,13 @@ import type {
   ServerStream,
 } from '../../h2/request-handler.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
-import type { CallContext } from './call-context.js';
-import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
+import type { GrpcServerState } from './call-context.js';
+import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './call-state.js';
 import { type GrpcHead, readGrpcHead } from './grpc-head.js';
 import { NotGrpc, sendError } from './responses.js';
 
 /** Creates the target of a method for a request head. */
-export type Method = (head: GrpcHead) => CallTarget;
+export type Method = (head: GrpcHead) => BoundMethod;
 
 /**
  * Number of heads whose targets are cached: a few times the number of connections whose callers repeat their heads.
@@ -20,17 +20,17 @@ const RECENT_HEADS = 8;
 
 /** Routes each request to its method, and later events of a stream to its call. */
 export class CallRouter implements RequestHandler {
-  readonly #context: CallContext;
+  readonly #context: GrpcServerState;
   readonly #methods = new Map<string, Method>();
   /**
    * The latest heads and their targets, in a ring. Callers repeat their heads, and the engine then returns the same
    * object.
    */
   readonly #recentHeads: (RequestHead | undefined)[] = new Array(RECENT_HEADS).fill(undefined);
-  readonly #recentTargets: (CallTarget | undefined)[] = new Array(RECENT_HEADS).fill(undefined);
+  readonly #recentTargets: (BoundMethod | undefined)[] = new Array(RECENT_HEADS).fill(undefined);
   #latest = 0;
 
-  constructor(context: CallContext) {
+  constructor(context: GrpcServerState) {
     this.#context = context;
   }
 
@@ -44,32 +44,32 @@ export class CallRouter implements RequestHandler {
     const latest = this.#latest;
     const target =
       this.#recentHeads[latest] === stream.head
-        ? (this.#recentTargets[latest] as CallTarget)
+        ? (this.#recentTargets[latest] as BoundMethod)
         : this.#find(stream.head);
     target.begin(stream, endStream);
   }
 
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void {
-    (stream.state as CallState).onData(stream, chunk, start, end, endStream);
+    (stream.state as StreamHandler).onData(stream, chunk, start, end, endStream);
   }
 
   onTrailers(stream: ServerStream): void {
-    (stream.state as CallState).onTrailers(stream);
+    (stream.state as StreamHandler).onTrailers(stream);
   }
 
   onDrained(stream: ServerStream): void {
-    (stream.state as CallState).onDrained(stream);
+    (stream.state as StreamHandler).onDrained(stream);
   }
 
   onReset(stream: ServerStream): void {
-    (stream.state as CallState).onStreamReset(stream);
+    (stream.state as StreamHandler).onStreamReset(stream);
   }
 
   onLateReset(connection: ServerConnection, streamId: number): void {
     this.#context.resetAnswered(connection, streamId);
   }
 
-  #find(head: RequestHead): CallTarget {
+  #find(head: RequestHead): BoundMethod {
     let slot = this.#recentHeads.indexOf(head);
     if (slot < 0) {
       slot = (this.#latest + 1) % RECENT_HEADS;
@@ -77,10 +77,10 @@ export class CallRouter implements RequestHandler {
       this.#recentTargets[slot] = this.#targetOf(head);
     }
     this.#latest = slot;
-    return this.#recentTargets[slot] as CallTarget;
+    return this.#recentTargets[slot] as BoundMethod;
   }
 
-  #targetOf(head: RequestHead): CallTarget {
+  #targetOf(head: RequestHead): BoundMethod {
     const grpcHead = readGrpcHead(head);
     if (grpcHead.notGrpc !== undefined) return new NotGrpc(grpcHead.notGrpc, this.#context);
     const method = this.#methods.get(head.path);
@@ -102,7 +102,7 @@ export class CallRouter implements RequestHandler {
 }
 
 /** Calls that fail with an error before the request is read. */
-class RejectedCall implements CallTarget {
+class RejectedCall implements BoundMethod {
   readonly #head: GrpcHead;
   readonly #error: GrpcError;
 

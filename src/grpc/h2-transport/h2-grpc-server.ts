@@ -2,7 +2,7 @@ import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
 import { H2Server } from '../../h2/serving/h2-server.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/serving/socket-server.js';
 import { SYSTEM_TIMERS } from '../../runtime/timers.js';
-import type { AuxiliaryMethod } from '../auxiliary-method.js';
+import type { GenericMethod } from '../auxiliary-method.js';
 import type {
   GrpcLoad,
   GrpcServer,
@@ -11,14 +11,14 @@ import type {
   TlsMaterial,
   UnaryHandler,
 } from '../grpc-server.js';
-import { CallContext } from './call-context.js';
+import { GrpcServerState } from './call-context.js';
 import { CallRouter } from './call-router.js';
-import { StreamingTarget } from './streaming-call.js';
-import { UnaryTarget, WaitingStreams } from './unary-call.js';
+import { BoundStreamingMethod } from './streaming-call.js';
+import { BoundUnaryMethod, WaitingStreams } from './unary-call.js';
 
 /** The fast stack: the {@link GrpcServer} on the HTTP/2 engine in src/h2/. */
 export class H2GrpcServer implements GrpcServer {
-  readonly #context: CallContext;
+  readonly #context: GrpcServerState;
   readonly #router: CallRouter;
   readonly #server: H2Server;
   readonly #waiting = new WaitingStreams();
@@ -26,7 +26,7 @@ export class H2GrpcServer implements GrpcServer {
 
   /** Throws an Error if the certificates of `options.tls` cannot be used. */
   constructor(options: GrpcServerOptions) {
-    this.#context = new CallContext(options, SYSTEM_TIMERS);
+    this.#context = new GrpcServerState(options, SYSTEM_TIMERS);
     this.#router = new CallRouter(this.#context);
     this.#server = new H2Server(this.#router, {
       limits: h2Limits(options),
@@ -46,11 +46,11 @@ export class H2GrpcServer implements GrpcServer {
   }
 
   addUnary(path: string, handler: UnaryHandler): void {
-    this.#router.add(path, (head) => new UnaryTarget(path, handler, head, this.#context, this.#waiting));
+    this.#router.add(path, (head) => new BoundUnaryMethod(path, handler, head, this.#context, this.#waiting));
   }
 
-  addMethod(method: AuxiliaryMethod): void {
-    this.#router.add(method.path, (head) => new StreamingTarget(method, head, this.#context));
+  addGenericMethod(method: GenericMethod): void {
+    this.#router.add(method.path, (head) => new BoundStreamingMethod(method, head, this.#context));
   }
 
   listen(address: ListenAddress): Promise<number> {
@@ -77,7 +77,7 @@ export class H2GrpcServer implements GrpcServer {
   }
 
   async close(): Promise<void> {
-    this.#server.cut();
+    this.#server.closeNow();
     await this.#server.empty();
   }
 
@@ -94,11 +94,11 @@ export class H2GrpcServer implements GrpcServer {
     context.onIdle = () => {
       clearTimeout(quiet);
       quiet = setTimeout(() => {
-        if (context.running === 0) this.#server.cut();
+        if (context.running === 0) this.#server.closeNow();
       }, LINGER_MS);
     };
     if (context.running === 0) context.onIdle();
-    const grace = setTimeout(() => this.#server.cut(), graceMs);
+    const grace = setTimeout(() => this.#server.closeNow(), graceMs);
     await this.#server.empty();
     context.onIdle = undefined;
     clearTimeout(quiet);

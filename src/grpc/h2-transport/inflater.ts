@@ -43,7 +43,7 @@ interface Job {
 
 /**
  * Inflates gzip messages and stops as soon as a message is longer than what is kept of it. Synchronous work takes at
- * most a tenth of a millisecond and counts in the work slice of the connection. Longer work runs in the thread pool.
+ * most a tenth of a millisecond and counts in the read quantum of the connection. Longer work runs in the thread pool.
  */
 export class Inflater {
   readonly #keptBytes: number;

@@ -1,5 +1,5 @@
 import { freeBuffer } from '../../runtime/free-buffer.js';
-import { expectState } from '../../runtime/invariant.js';
+import { checkInvariant } from '../../runtime/invariant.js';
 
 /** Length of a message prefix: the compressed flag and a 4-byte length (gRPC over HTTP/2, Length-Prefixed-Message). */
 export const PREFIX_BYTES = 5;
@@ -42,7 +42,7 @@ export class ReceiveBudget {
 
   release(bytes: number): void {
     this.#bytes -= bytes;
-    expectState(this.#bytes >= 0, 'no more memory is released than was reserved');
+    checkInvariant(this.#bytes >= 0, 'no more memory is released than was reserved');
     this.#onChange?.(-bytes);
   }
 }

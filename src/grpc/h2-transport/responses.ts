@@ -1,8 +1,8 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
 import { type GrpcError, STATUS } from '../grpc-server.js';
-import type { CallContext } from './call-context.js';
-import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
+import type { GrpcServerState } from './call-context.js';
+import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 
 const STATUS_200 = new HeaderField(':status', '200');
@@ -64,11 +64,11 @@ const METHOD_NOT_ALLOWED = [new HeaderField(':status', '405'), PLAIN_TEXT, new H
 const TEXT = Buffer.from('This port accepts only gRPC: POST with content-type application/grpc.\n');
 
 /** Answers requests that are not gRPC calls with 415 or 405 and a line of text. */
-export class NotGrpc implements CallTarget {
+export class NotGrpc implements BoundMethod {
   readonly #reason: NotGrpcReason;
-  readonly #context: CallContext;
+  readonly #context: GrpcServerState;
 
-  constructor(reason: NotGrpcReason, context: CallContext) {
+  constructor(reason: NotGrpcReason, context: GrpcServerState) {
     this.#reason = reason;
     this.#context = context;
   }
@@ -84,15 +84,15 @@ export class NotGrpc implements CallTarget {
  * end are still reported as such. It is sent earlier if the request takes longer, or contains more bytes, than a call
  * may.
  */
-class DiscardedRequest implements CallState, Expiring {
+class DiscardedRequest implements StreamHandler, Expiring {
   dueAt = 0;
   heapIndex = -1;
   readonly #stream: ServerStream;
   readonly #reason: NotGrpcReason;
-  readonly #context: CallContext;
+  readonly #context: GrpcServerState;
   #bytesLeft: number;
 
-  constructor(stream: ServerStream, reason: NotGrpcReason, context: CallContext) {
+  constructor(stream: ServerStream, reason: NotGrpcReason, context: GrpcServerState) {
     this.#stream = stream;
     this.#reason = reason;
     this.#context = context;

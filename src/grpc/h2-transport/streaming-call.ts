@@ -1,9 +1,9 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
-import type { AuxiliaryCall, AuxiliaryHandler, AuxiliaryMethod, Fields } from '../auxiliary-method.js';
+import type { Fields, GenericCall, GenericHandler, GenericMethod } from '../auxiliary-method.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
-import type { CallContext } from './call-context.js';
-import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
+import type { GrpcServerState } from './call-context.js';
+import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 import type { GrpcHead } from './grpc-head.js';
 import { MessageReader, PREFIX_BYTES, type ReceiveBudget } from './message-reader.js';
@@ -18,20 +18,20 @@ const MICROS_PER_MS = 1000;
 /** Maximum bytes of responses that wait for a caller that does not read. One more response ends the call. */
 export const MAX_UNREAD_BYTES = 65_536;
 
-/** Calls of one auxiliary method with the same head. */
-export class StreamingTarget implements CallTarget {
-  readonly #method: AuxiliaryMethod;
+/** Calls of one generic method with the same head. */
+export class BoundStreamingMethod implements BoundMethod {
+  readonly #method: GenericMethod;
   readonly #head: GrpcHead;
-  readonly #context: CallContext;
+  readonly #context: GrpcServerState;
 
-  constructor(method: AuxiliaryMethod, head: GrpcHead, context: CallContext) {
+  constructor(method: GenericMethod, head: GrpcHead, context: GrpcServerState) {
     this.#method = method;
     this.#head = head;
     this.#context = context;
   }
 
   begin(stream: ServerStream, requestEnded: boolean): void {
-    if (this.#context.tryBeginAuxiliaryCall(stream)) {
+    if (this.#context.tryBeginGenericCall(stream)) {
       new StreamingCall(stream, this.#method, this.#head, this.#context).start(requestEnded);
       return;
     }
@@ -41,14 +41,14 @@ export class StreamingTarget implements CallTarget {
   }
 }
 
-/** A call of an auxiliary method on its HTTP/2 stream. */
-class StreamingCall implements AuxiliaryCall, CallState, Expiring {
+/** A call of a generic method on its HTTP/2 stream. */
+class StreamingCall implements GenericCall, StreamHandler, Expiring {
   dueAt = 0;
   heapIndex = -1;
   readonly #stream: ServerStream;
-  readonly #method: AuxiliaryMethod;
+  readonly #method: GenericMethod;
   readonly #head: GrpcHead;
-  readonly #context: CallContext;
+  readonly #context: GrpcServerState;
   readonly #reader: MessageReader;
   readonly #budget: ReceiveBudget;
   /**
@@ -59,7 +59,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   readonly #received: ReceivedMessage[] = [];
   readonly #beganMicros: number;
   /** Undefined until the request is complete, for a method without a request stream. */
-  #handler: AuxiliaryHandler | undefined;
+  #handler: GenericHandler | undefined;
   /** The message of a method without a request stream. */
   #request: Buffer | undefined;
   #inflating = false;
@@ -73,13 +73,13 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   #headersSent = false;
   #ended = false;
 
-  constructor(stream: ServerStream, method: AuxiliaryMethod, head: GrpcHead, context: CallContext) {
+  constructor(stream: ServerStream, method: GenericMethod, head: GrpcHead, context: GrpcServerState) {
     this.#stream = stream;
     this.#method = method;
     this.#head = head;
     this.#context = context;
     this.#budget = context.budgetOf(stream);
-    this.#reader = new MessageReader(context.maxAuxiliaryBytes, this.#budget);
+    this.#reader = new MessageReader(context.maxGenericBytes, this.#budget);
     this.#beganMicros = context.options.monotonicMicros();
     stream.state = this;
   }
@@ -200,7 +200,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   /** Errors that a handler throws must not reach the code that reads the connection. */
-  #notify(event: (handler: AuxiliaryHandler) => void): void {
+  #notify(event: (handler: GenericHandler) => void): void {
     if (this.#handler === undefined) return;
     try {
       event(this.#handler);
@@ -226,10 +226,10 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
       const compressed = { message: next.bytes, lend: () => next.bytes };
       this.#context.inflater.inflate(this.#head.encoding, compressed, this, (message) => {
         this.#inflating = false;
-        const { maxAuxiliaryBytes } = this.#context;
+        const { maxGenericBytes } = this.#context;
         if (message instanceof GrpcError) this.end(message);
-        else if (message.length > maxAuxiliaryBytes) {
-          const text = `Received message that decompresses to a size larger than ${maxAuxiliaryBytes}`;
+        else if (message.length > maxGenericBytes) {
+          const text = `Received message that decompresses to a size larger than ${maxGenericBytes}`;
           this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, text));
         } else this.#hand(message);
         this.#deliver();
@@ -258,11 +258,11 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
    * in a later turn.
    */
   #hasTurn(): boolean {
-    const { auxiliaryScheduler } = this.#context;
+    const { genericScheduler } = this.#context;
     const { connection } = this.#stream;
-    if (auxiliaryScheduler.tryStart(connection)) return true;
+    if (genericScheduler.tryStart(connection)) return true;
     this.#waitsForTurn = true;
-    auxiliaryScheduler.wait(connection, () => {
+    genericScheduler.wait(connection, () => {
       this.#waitsForTurn = false;
       this.#deliver();
     });
@@ -328,7 +328,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     this.#reader.drop();
     this.#release();
     this.#received.length = 0;
-    this.#context.auxiliaryCallEnded(this.#stream);
+    this.#context.genericCallEnded(this.#stream);
     // Deferred, because the handler may be running now.
     process.nextTick(() => this.#notify((handler) => handler.onClosed?.()));
   }

@@ -1,9 +1,9 @@
 import type { ServerStream } from '../../h2/request-handler.js';
 import { freeBuffer } from '../../runtime/free-buffer.js';
 import type { ResetListener } from '../../runtime/signal.js';
-import { type CallInfo, GrpcError, STATUS, type UnaryHandler } from '../grpc-server.js';
-import type { CallContext } from './call-context.js';
-import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
+import { GrpcError, type ServerCall, STATUS, type UnaryHandler } from '../grpc-server.js';
+import type { GrpcServerState } from './call-context.js';
+import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 import type { GrpcHead } from './grpc-head.js';
 import { MessageReader, PREFIX_BYTES } from './message-reader.js';
@@ -20,13 +20,13 @@ export const LATE_REQUEST_MS = 2000;
 const PREFIX = Buffer.alloc(PREFIX_BYTES);
 
 /**
- * Unary calls with one head. It also acts as their {@link CallState} until request data arrives, so that a call with an
- * immediate response, and a message in one chunk, allocates only one {@link UnaryCall}.
+ * Unary calls with one head. It also acts as their {@link StreamHandler} until request data arrives, so that a call
+ * with an immediate response, and a message in one chunk, allocates only one {@link UnaryCall}.
  */
-export class UnaryTarget implements CallTarget, CallState {
+export class BoundUnaryMethod implements BoundMethod, StreamHandler {
   readonly path: string;
   readonly handler: UnaryHandler;
-  readonly context: CallContext;
+  readonly context: GrpcServerState;
   readonly timeoutMicros: number;
   /** `grpc-encoding` of the request. */
   readonly encoding: string;
@@ -37,7 +37,7 @@ export class UnaryTarget implements CallTarget, CallState {
     path: string,
     handler: UnaryHandler,
     head: GrpcHead,
-    context: CallContext,
+    context: GrpcServerState,
     waiting: WaitingStreams,
   ) {
     this.path = path;
@@ -108,12 +108,12 @@ export class UnaryTarget implements CallTarget, CallState {
 }
 
 /** One unary call: first the request as received so far, then the information for its handler. */
-class UnaryCall implements CallInfo, CallState, Expiring {
+class UnaryCall implements ServerCall, StreamHandler, Expiring {
   dueAt = 0;
   heapIndex = -1;
   resetListener: ResetListener | undefined = undefined;
   readonly #stream: ServerStream;
-  readonly #target: UnaryTarget;
+  readonly #target: BoundUnaryMethod;
   /** NaN until it is first read. */
   #deadlineMicros = Number.NaN;
   /** Set if the request arrives in several chunks. */
@@ -124,7 +124,7 @@ class UnaryCall implements CallInfo, CallState, Expiring {
   #running = false;
   #ended = false;
 
-  constructor(stream: ServerStream, target: UnaryTarget) {
+  constructor(stream: ServerStream, target: BoundUnaryMethod) {
     this.#stream = stream;
     this.#target = target;
   }
@@ -341,7 +341,7 @@ export class WaitingStreams {
     this.#streams = [];
     for (const stream of streams) {
       const state = stream.state;
-      if (state instanceof UnaryTarget) state.startGathering(stream);
+      if (state instanceof BoundUnaryMethod) state.startGathering(stream);
     }
   };
 }

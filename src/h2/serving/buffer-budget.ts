@@ -1,4 +1,4 @@
-import { expectState } from '../../runtime/invariant.js';
+import { checkInvariant } from '../../runtime/invariant.js';
 
 /**
  * Number of size classes of accounts. There are four classes to an octave, so the sizes in one class differ by at most
@@ -52,7 +52,7 @@ export class BufferBudget {
     if (bytes === account.bytes) return;
     this.#bytes += bytes - account.bytes;
     account.bytes = bytes;
-    expectState(bytes >= 0 && this.#bytes >= 0, 'held memory is never negative');
+    checkInvariant(bytes >= 0 && this.#bytes >= 0, 'held memory is never negative');
     const sizeClass = sizeClassOf(bytes);
     if (sizeClass !== account.sizeClass) this.#move(account, sizeClass);
   }

@@ -88,10 +88,10 @@ export class H2Server {
   }
 
   /** Stops listening and closes every connection, even if streams are open. */
-  cut(): void {
+  closeNow(): void {
     this.#closing = true;
     this.#sockets.stopListening();
-    this.#sockets.cut();
+    this.#sockets.closeNow();
   }
 
   /**

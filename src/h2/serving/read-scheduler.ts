@@ -1,5 +1,5 @@
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
-import { WorkSlice } from '../frame-reader.js';
+import { ReadQuantum } from '../frame-reader.js';
 
 /** Maximum time that one connection is read in a turn, in milliseconds. */
 export const SLICE_MS = 1;
@@ -60,7 +60,7 @@ export class ReaderState {
  */
 export class ReadScheduler {
   /** The slice that is in progress. */
-  readonly workSlice: WorkSlice;
+  readonly readQuantum: ReadQuantum;
   readonly #nowMs: () => number;
   /** The budget of a turn is in milliseconds. */
   readonly #turns: TurnScheduler<never>;
@@ -74,7 +74,7 @@ export class ReadScheduler {
   constructor(nowMs: () => number, nextTurn?: NextTurn) {
     this.#nowMs = nowMs;
     this.#turns = new TurnScheduler({ budget: TURN_MS, onTurn: () => this.#next(), nextTurn });
-    this.workSlice = new WorkSlice(nowMs);
+    this.readQuantum = new ReadQuantum(nowMs);
   }
 
   /** Number of connections that wait for a turn. */
@@ -83,7 +83,7 @@ export class ReadScheduler {
   }
 
   /**
-   * Called when data has arrived. Returns true if the connection may read it now, until {@link workSlice} is over; it
+   * Called when data has arrived. Returns true if the connection may read it now, until {@link readQuantum} is over; it
    * must then call {@link finish}. Returns false if the connection must {@link wait}.
    */
   tryStart(reader: ReaderState): boolean {
@@ -144,7 +144,7 @@ export class ReadScheduler {
 
   #begin(spanMs: number): void {
     this.#beganMs = this.#nowMs();
-    this.workSlice.begin(this.#beganMs, spanMs);
+    this.readQuantum.begin(this.#beganMs, spanMs);
   }
 
   /** Called at the start of a turn: serves the waiting connections. */

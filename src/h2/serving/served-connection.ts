@@ -120,7 +120,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
       peer,
       limits,
       nowMs,
-      workSlice: turns.workSlice,
+      readQuantum: turns.readQuantum,
     });
     // The 'data' event is used because a shared read buffer (`onread`), which would save 2 to 6 %, is available for
     // accepted sockets only through Node's internals.

@@ -1,6 +1,6 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
-import { quantity } from '../../runtime/texts.js';
+import { plural } from '../../runtime/texts.js';
 import { throttledLog } from '../../runtime/timers.js';
 import { ERROR_CODE } from '../failure.js';
 import {
@@ -96,7 +96,7 @@ export class SocketServer {
   }
 
   /** Closes every connection immediately. */
-  cut(): void {
+  closeNow(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
@@ -134,8 +134,8 @@ export class SocketServer {
     const count = this.#refused;
     this.#refused = 0;
     this.#options.onBadConnection(
-      `${quantity(count, 'connection was', 'connections were')} closed immediately: ` +
-        `${quantity(this.#options.maxConnections, 'is', 'are')} open, which is the maximum`,
+      `${plural(count, 'connection was', 'connections were')} closed immediately: ` +
+        `${plural(this.#options.maxConnections, 'is', 'are')} open, which is the maximum`,
     );
   }
 

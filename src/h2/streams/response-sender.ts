@@ -1,4 +1,4 @@
-import { expectState } from '../../runtime/invariant.js';
+import { checkInvariant } from '../../runtime/invariant.js';
 import { CONTROL_FRAMES_PER_MESSAGE, type ControlBudget } from '../control-budget.js';
 import {
   FLAG,
@@ -217,7 +217,7 @@ export class ResponseSender {
   discard(stream: H2Stream): void {
     if (stream.queue === undefined) return;
     this.queuedBytes -= stream.queuedBytes;
-    expectState(this.queuedBytes >= 0, "a stream's queue is discarded only once");
+    checkInvariant(this.queuedBytes >= 0, "a stream's queue is discarded only once");
     stream.queuedBytes = 0;
     stream.queue = undefined;
     stream.queuedTrailers = undefined;

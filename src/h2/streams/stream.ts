@@ -1,4 +1,4 @@
-import { expectState, invariant } from '../../runtime/invariant.js';
+import { checkInvariant, invariant } from '../../runtime/invariant.js';
 import { MAX_WINDOW_BYTES } from '../frames.js';
 import type { HeaderField } from '../hpack/header-field.js';
 import type { RequestHead, ServerConnection, ServerStream } from '../request-handler.js';
@@ -92,7 +92,7 @@ export class H2Stream implements ServerStream {
 
   /** Marks the stream as {@link closed}. */
   close(): void {
-    expectState(!this.closed, 'a stream ends only once');
+    checkInvariant(!this.closed, 'a stream ends only once');
     this.closed = true;
   }
 

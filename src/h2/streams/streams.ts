@@ -1,6 +1,6 @@
 import { Budget, CONTROL_FRAMES_PER_REQUEST, type ControlBudget } from '../control-budget.js';
 import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from '../failure.js';
-import { HEAD_WORK, REQUEST_WORK, type WorkSlice } from '../frame-reader.js';
+import { HEAD_WORK, REQUEST_WORK, type ReadQuantum } from '../frame-reader.js';
 import { INITIAL_WINDOW_BYTES, type OutputBuffer, writeRstStream, writeWindowUpdate } from '../frames.js';
 import { HeaderField, type HeaderList } from '../hpack/header-field.js';
 import type { H2Limits } from '../limits.js';
@@ -56,8 +56,8 @@ const STREAM_OVERFLOW = new StreamFailure(
 
 /** The services that streams require from their connection. */
 export interface StreamsHost extends ServerConnection {
-  /** The work slice in progress. */
-  readonly workSlice: WorkSlice;
+  /** The read quantum in progress. */
+  readonly readQuantum: ReadQuantum;
   /** Reports that the output has grown or that data waits for windows. */
   onOutputAdded(): void;
 }
@@ -174,7 +174,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     );
     stream.headBytes = headBytes;
     this.#headBytes += headBytes;
-    this.#host.workSlice.remaining -= endStream ? REQUEST_WORK : HEAD_WORK;
+    this.#host.readQuantum.remaining -= endStream ? REQUEST_WORK : HEAD_WORK;
     this.#open.add(stream);
     this.#handler.onRequest(stream, endStream);
     return undefined;
@@ -207,7 +207,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     if (endStream) {
       stream.remoteEnded = true;
       this.#control.earned += CONTROL_FRAMES_PER_REQUEST;
-      this.#host.workSlice.remaining -= REQUEST_WORK;
+      this.#host.readQuantum.remaining -= REQUEST_WORK;
     }
     this.#handler.onData(stream, chunk, start, end, endStream);
     return undefined;

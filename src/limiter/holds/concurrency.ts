@@ -9,7 +9,7 @@ import { hasTooManySlots } from './hold.js';
 
 /**
  * A limit on concurrent requests: at most `max` slots are occupied at any time. The state of its bucket is the number
- * of occupied slots, which the store counts from the holds ({@link HoldOrder}).
+ * of occupied slots, which the store counts from the holds ({@link NewHold}).
  *
  * A request occupies its slots even if it exceeds the limit: if it is allowed nevertheless, for example in shadow mode,
  * it is in flight. The slots are given back only if the request is denied.
@@ -34,10 +34,10 @@ export class ConcurrencyRate implements RateAlgorithm {
     return tokenMicros;
   }
 
-  take(bucket: RunningBucket, { hits, refund, undoMark }: BucketOperation): boolean {
+  take(bucket: RunningBucket, { hits, refund, undoAtMicros }: BucketOperation): boolean {
     if (refund) {
       // Only a settlement frees slots, because other refunds do not identify a hold.
-      if (undoMark === undefined) return false;
+      if (undoAtMicros === undefined) return false;
       bucket.count = Math.max(0, bucket.count - hits);
       bucket.dirty = true;
       return false;
@@ -56,24 +56,29 @@ export class ConcurrencyRate implements RateAlgorithm {
   }
 
   deny(bucket: RunningBucket, _operation: BucketOperation, snapshot: TakeSnapshot): void {
-    snapshot.record(snapshot.limited, bucket);
+    snapshot.record(snapshot.overLimit, bucket);
   }
 
   toStoredForm(): void {}
 
-  undoMarkAt(takenMicros: number): number {
+  undoMicrosOf(takenMicros: number): number {
     return takenMicros;
   }
 
   /** If no slot is free, the wait is infinite, because nobody knows when a slot will become free. */
-  outcome(_hits: number, { limited, count }: TakeSnapshot, _nowMicros: number, cached = false): TakeOutcome {
+  outcome(
+    _hits: number,
+    { overLimit, count }: TakeSnapshot,
+    _nowMicros: number,
+    cached = false,
+  ): TakeOutcome {
     const remaining = Math.max(0, this.max - count);
     return {
-      limited,
+      overLimit,
       remaining,
-      waitMicros: limited || remaining === 0 ? Number.POSITIVE_INFINITY : 0,
+      waitMicros: overLimit || remaining === 0 ? Number.POSITIVE_INFINITY : 0,
       used: count,
-      forgiven: 0,
+      uncollectedHits: 0,
       cached,
     };
   }

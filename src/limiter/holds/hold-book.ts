@@ -1,8 +1,8 @@
-import type { StorageError, TakeItem } from '../bucket-store.js';
-import type { HoldId, Settlement } from './hold.js';
+import type { StorageError, Take } from '../bucket-store.js';
+import type { HoldId, HoldValues } from './hold.js';
 
 /** The bucket whose holds are listed. */
-export type HeldBucket = Pick<TakeItem, 'key' | 'tagLength' | 'rate'>;
+export type HeldBucket = Pick<Take, 'key' | 'hashTagLength' | 'rate'>;
 
 /** A hold that exists. */
 export interface StoredHold {
@@ -12,10 +12,10 @@ export interface StoredHold {
   /** Undefined for concurrency limits in Redis, which does not store the lifetime of their holds. */
   readonly lifetimeMillis: number | undefined;
   /** See `Settlement`. */
-  readonly fullMicros: number;
+  readonly fullAtMicros: number;
   /** 0 if the cost is unknown; see `Settlement`. */
-  readonly costMicros: number;
-  /** See `HoldOrder`. */
+  readonly refillMicros: number;
+  /** See `NewHold`. */
   readonly freesUnknown: boolean;
   /** Time until the hold expires. */
   readonly remainingMicros: number;
@@ -51,12 +51,12 @@ export function storedCount(holds: readonly StoredHold[], { kind }: HeldBucket['
 export const MAX_LISTED_HOLDS = 250;
 
 /** Finds holds for operators, without delaying decisions. */
-export interface HoldBook {
+export interface HoldInspector {
   /**
    * Lists up to `most` holds of a bucket, whether or not they return their hits when they expire. `most` is from 1 to
    * {@link MAX_LISTED_HOLDS}. Never rejects.
    */
   listHolds(bucket: HeldBucket, most: number): Promise<ListedHolds | StorageError>;
   /** Returns whether the bucket has a hold with these values, except `freesUnknown`. Never rejects. */
-  hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean | StorageError>;
+  hasHold(bucket: HeldBucket, hold: HoldValues): Promise<boolean | StorageError>;
 }

@@ -26,7 +26,7 @@ export const MAX_SLOTS_PER_ITEM = 1000;
  * expires. In a concurrency limit, the hold occupies its slots until then. In a token bucket or a window, the hold is a
  * reservation: the hits are an estimate, which the settlement corrects.
  */
-export interface HoldOrder {
+export interface NewHold {
   readonly id: HoldId;
   /** Time after which the hold expires, in milliseconds, from 1 to 2^32-1. */
   readonly lifetimeMillis: number;
@@ -42,13 +42,15 @@ export interface HoldOrder {
  * the hold, or a charge for the use above it. All fields must match the values of the hold, so that a token that a
  * client has changed settles nothing.
  */
-export interface Settlement extends HoldOrder {
+export interface HoldValues extends NewHold {
   /** Hits of the hold. */
   readonly amount: number;
-  /** `TakeOutcome.fullMicros` of the hold; 0 for windows and limits on concurrent requests. */
-  readonly fullMicros: number;
-  /** `TakeOutcome.costMicros` of the hold; 0 or absent for other kinds of rates, and for holds of earlier versions. */
-  readonly costMicros?: number | undefined;
+  /** `TakeOutcome.fullAtMicros` of the hold; 0 for windows and limits on concurrent requests. */
+  readonly fullAtMicros: number;
+  /**
+   * `TakeOutcome.refillMicros` of the hold; 0 or absent for other kinds of rates, and for holds of earlier versions.
+   */
+  readonly refillMicros?: number | undefined;
 }
 
 /**
@@ -56,10 +58,10 @@ export interface Settlement extends HoldOrder {
  * an item are the use, and the store computes the refund or the charge from the hits of the hold. The item must be the
  * only one of its request, and must not be repeated, because a repeated item would settle another hold.
  */
-export type SettledHold = Settlement | 'oldest';
+export type SettledHold = HoldValues | 'oldest';
 
 /** The values of a hold that a settlement needs. */
-export type HeldHits = Pick<Settlement, 'amount' | 'fullMicros' | 'costMicros'>;
+export type HeldHits = Pick<HoldValues, 'amount' | 'fullAtMicros' | 'refillMicros'>;
 
 /**
  * Effect of an item on its hold:
@@ -76,18 +78,18 @@ export type HoldEffect = 'placed' | 'settled' | 'unknown' | 'abandoned';
 interface HoldingTake {
   readonly rate: { readonly kind: string };
   readonly hits: number;
-  readonly holds?: HoldOrder | undefined;
+  readonly holds?: NewHold | undefined;
 }
 
 /** The properties of an item that decide whether its holds free their hits. */
 interface FreeingItem {
   readonly rate: { readonly kind: string };
-  readonly holds?: HoldOrder | undefined;
+  readonly holds?: NewHold | undefined;
   readonly settles?: SettledHold | undefined;
 }
 
 /** Returns the hold that an item places if its request is allowed. Peeks and items with too many slots place none. */
-export function placeableHold({ rate, hits, holds }: HoldingTake): HoldOrder | undefined {
+export function placeableHold({ rate, hits, holds }: HoldingTake): NewHold | undefined {
   if (holds === undefined || hits === 0) return undefined;
   return hasTooManySlots(rate, hits) ? undefined : holds;
 }

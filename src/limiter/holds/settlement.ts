@@ -1,38 +1,38 @@
-import type { TakeItem } from '../bucket-store.js';
+import type { Take } from '../bucket-store.js';
 import type { BucketOperation } from '../rate-algorithm.js';
-import { costCarry, costWhole, type TokenBucketRate } from '../token-bucket.js';
+import { refillRemainder, refillWhole, type TokenBucketRate } from '../token-bucket.js';
 import type { HeldHits } from './hold.js';
 
 /**
  * Returns the operation that settles a hold which was placed at `takenMicros` on the clock of its rate.
  *
  * A token bucket gets back the part of the unused hits that has not refilled yet. All hits of the hold have refilled at
- * `fullMicros` plus the time in which they refill, and the used hits refill first. The bucket is then never fuller than
- * if only the use had been deducted at the start.
+ * `fullAtMicros` plus the time in which they refill, and the used hits refill first. The bucket is then never fuller
+ * than if only the use had been deducted at the start.
  *
  * The rate may have changed since the start. A settlement never returns more time than the hold has cost. At a slower
  * rate, it returns that time minus the time in which the use refills now.
  */
-export function settlementOf(
-  { rate, hits, refund }: Pick<TakeItem, 'rate' | 'hits' | 'refund'>,
-  { amount, fullMicros, costMicros = 0 }: HeldHits,
+export function settlementOperation(
+  { rate, hits, refund }: Pick<Take, 'rate' | 'hits' | 'refund'>,
+  { amount, fullAtMicros, refillMicros = 0 }: HeldHits,
   takenMicros: number,
 ): BucketOperation {
-  const undoMark = rate.undoMarkAt(takenMicros);
-  if (rate.kind !== 'token_bucket' || !refund) return { hits, refund, undoMark };
+  const undoAtMicros = rate.undoMicrosOf(takenMicros);
+  if (rate.kind !== 'token_bucket' || !refund) return { hits, refund, undoAtMicros };
   const used = amount - hits;
-  const operation = { hits, refund, undoMark, fullMicros: fullMicros + costWhole(rate, used) };
-  if (costMicros === 0 || costMicros >= holdCostMicros(rate, amount)) return operation;
-  const roundedUp = costCarry(rate, used) > 0 ? 1 : 0;
-  return { ...operation, refundMicros: costMicros - costWhole(rate, used) - roundedUp };
+  const operation = { hits, refund, undoAtMicros, fullAtMicros: fullAtMicros + refillWhole(rate, used) };
+  if (refillMicros === 0 || refillMicros >= holdCostMicros(rate, amount)) return operation;
+  const roundedUp = refillRemainder(rate, used) > 0 ? 1 : 0;
+  return { ...operation, refundMicros: refillMicros - refillWhole(rate, used) - roundedUp };
 }
 
-/** Returns `TakeOutcome.costMicros` of a hold. */
+/** Returns `TakeOutcome.refillMicros` of a hold. */
 export function holdCostMicros(rate: TokenBucketRate, hits: number): number {
-  return Math.max(1, costWhole(rate, hits));
+  return Math.max(1, refillWhole(rate, hits));
 }
 
 /** Returns the refund or the charge of a settlement with `used` hits, for a hold of `amount` hits. */
-export function correctionOf(used: number, amount: number): Pick<TakeItem, 'hits' | 'refund'> {
+export function correctionOf(used: number, amount: number): Pick<Take, 'hits' | 'refund'> {
   return { hits: Math.abs(used - amount), refund: used <= amount };
 }

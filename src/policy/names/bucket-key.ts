@@ -49,7 +49,7 @@ const MAX_UNCHECKED_UNITS = Math.floor(MAX_NAME_BYTES / 3);
 /** Name of a bucket, and the number of characters for domain and first entry. */
 export interface BucketKey {
   readonly key: string;
-  readonly tagLength: number;
+  readonly hashTagLength: number;
 }
 
 /** Returns the part for one of several limits: its name, or its position from 1. */
@@ -133,7 +133,7 @@ export function sharedMatcherPart({ kind, items }: ValueMatcher): string {
  */
 export function boundedKey(tag: string, rest: string): BucketKey {
   const key = tag + rest;
-  return { key: fits(key) ? key : withDigest(tag, rest), tagLength: tag.length };
+  return { key: fits(key) ? key : withDigest(tag, rest), hashTagLength: tag.length };
 }
 
 /** Returns whether a name takes at most {@link MAX_NAME_BYTES}. */
@@ -192,9 +192,12 @@ export function overrideOfKey(key: string): string {
  */
 export function extendedKey(base: BucketKey, parts: string): BucketKey {
   const key = base.key + parts;
-  if (fits(key)) return { key, tagLength: base.tagLength };
-  const tag = base.key.slice(0, base.tagLength);
-  return { key: withDigest(tag, base.key.slice(base.tagLength)) + parts, tagLength: base.tagLength };
+  if (fits(key)) return { key, hashTagLength: base.hashTagLength };
+  const tag = base.key.slice(0, base.hashTagLength);
+  return {
+    key: withDigest(tag, base.key.slice(base.hashTagLength)) + parts,
+    hashTagLength: base.hashTagLength,
+  };
 }
 
 /** Length of a digest in a name, with its mark. */
@@ -231,16 +234,18 @@ export function valueInKey(key: string, entry: string): string | undefined {
 }
 
 /**
- * Divides the name of a bucket of a rule: returns its `tagLength`, and the parts after its entries, which are
+ * Divides the name of a bucket of a rule: returns its `hashTagLength`, and the parts after its entries, which are
  * `Rule.bucketSuffix`. Undefined if the text is not such a name.
  */
-export function divideKey(key: string): { readonly tagLength: number; readonly suffix: string } | undefined {
-  const tagLength = partEnd(key, partEnd(key, partEnd(key, 0)));
-  let end = tagLength;
+export function divideKey(
+  key: string,
+): { readonly hashTagLength: number; readonly suffix: string } | undefined {
+  const hashTagLength = partEnd(key, partEnd(key, partEnd(key, 0)));
+  let end = hashTagLength;
   while (end < key.length) {
     const code = key.charCodeAt(end);
     if (code === TILDE || code === EXCLAMATION || code === PERCENT) break;
     end = code === AMPERSAND ? end + DIGEST_UNITS : partEnd(key, partEnd(key, end));
   }
-  return end > key.length ? undefined : { tagLength, suffix: key.slice(end) };
+  return end > key.length ? undefined : { hashTagLength, suffix: key.slice(end) };
 }

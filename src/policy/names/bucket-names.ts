@@ -1,6 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
-import type { PlannedNodes } from '../plans/planned-nodes.js';
-import type { BucketName, PolicyNode } from '../policy-node.js';
+import type { PlanNodes } from '../plans/planned-nodes.js';
+import type { NamedBucket, PolicyNode } from '../policy-node.js';
 import { type BucketKey, boundedKey, extendedKey, fits, textPart } from './bucket-key.js';
 import { requestStatName } from './stat-name.js';
 
@@ -17,27 +17,27 @@ const HASHED_UNITS = 8;
 const HASH_PRIME = 0x0100_0193;
 
 /** A cached name of `leaf` with the values that it depends on. */
-class CachedName implements BucketName {
+class CachedName implements NamedBucket {
   readonly node: PolicyNode;
   readonly keys: readonly string[];
-  readonly tagLength: number;
+  readonly hashTagLength: number;
   readonly statNames: readonly string[];
   private readonly leaf: PolicyNode;
   private readonly values: readonly string[];
 
-  constructor(leaf: PolicyNode, values: readonly string[], name: BucketName) {
+  constructor(leaf: PolicyNode, values: readonly string[], name: NamedBucket) {
     this.leaf = leaf;
     this.values = values;
     this.node = name.node;
     this.keys = name.keys;
-    this.tagLength = name.tagLength;
+    this.hashTagLength = name.hashTagLength;
     this.statNames = name.statNames;
   }
 
   /** Returns whether this is the name of `entries` at `leaf`. */
   isOf(leaf: PolicyNode, entries: readonly Entry[]): boolean {
     if (this.leaf !== leaf) return false;
-    const { nameEntries } = leaf;
+    const { bucketAndPlanEntries: nameEntries } = leaf;
     for (let i = 0; i < nameEntries.length; i++) {
       if (this.values[i] !== (entries[nameEntries[i] as number] as Entry).value) return false;
     }
@@ -59,7 +59,7 @@ export class BucketNames {
   private readonly domain: string;
   private readonly domainPart: string;
   private readonly secretKeys: ReadonlySet<string>;
-  private readonly plannedNodes: PlannedNodes | undefined;
+  private readonly planNodes: PlanNodes | undefined;
   private readonly slots: (CachedName | undefined)[] = new Array<CachedName | undefined>(CACHE_SLOTS).fill(
     undefined,
   );
@@ -70,16 +70,16 @@ export class BucketNames {
   private readonly lastMissed = new Int32Array(CACHE_SLOTS);
 
   /** Values of `secretKeys` are never part of a statistic's name. */
-  constructor(domain: string, secretKeys: ReadonlySet<string>, plannedNodes: PlannedNodes | undefined) {
+  constructor(domain: string, secretKeys: ReadonlySet<string>, planNodes: PlanNodes | undefined) {
     this.domain = domain;
     this.secretKeys = secretKeys;
-    this.plannedNodes = plannedNodes;
+    this.planNodes = planNodes;
     this.domainPart = textPart(domain);
   }
 
   /** Returns the bucket of entries that matched `leaf`, one entry for each node of the path. */
-  nameOf(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
-    const { nameEntries } = leaf;
+  bucketOf(leaf: PolicyNode, entries: readonly Entry[]): NamedBucket {
+    const { bucketAndPlanEntries: nameEntries } = leaf;
     if (nameEntries.length === 0) {
       leaf.fixedBucket ??= this.build(leaf, entries);
       return leaf.fixedBucket;
@@ -110,16 +110,16 @@ export class BucketNames {
     hash: number,
     leaf: PolicyNode,
     entries: readonly Entry[],
-    name: BucketName,
+    name: NamedBucket,
   ): void {
-    const values = leaf.nameEntries.map((index) => (entries[index] as Entry).value);
+    const values = leaf.bucketAndPlanEntries.map((index) => (entries[index] as Entry).value);
     this.hashes[slot] = hash;
     this.slots[slot] = new CachedName(leaf, values, name);
   }
 
   /** Builds the name from the last entry to the first, because nodes only know their parents. */
-  private build(end: PolicyNode, entries: readonly Entry[]): BucketName {
-    const leaf = this.plannedNodes?.of(end, entries) ?? end;
+  private build(end: PolicyNode, entries: readonly Entry[]): NamedBucket {
+    const leaf = this.planNodes?.of(end, entries) ?? end;
     let node = leaf;
     const [only] = leaf.rules;
     // Nearly all nodes have one rule.
@@ -135,7 +135,7 @@ export class BucketNames {
       suffix !== undefined && fits(key)
         ? [key]
         : keysOf(leaf, boundedKey(tag, rest.slice(0, rest.length - (suffix ?? '').length)));
-    return { node: leaf, keys, tagLength: tag.length, statNames: this.statNamesOf(leaf, entries) };
+    return { node: leaf, keys, hashTagLength: tag.length, statNames: this.statNamesOf(leaf, entries) };
   }
 
   private statNamesOf(leaf: PolicyNode, entries: readonly Entry[]): readonly string[] {

@@ -29,10 +29,10 @@ type ConcurrencySpec = Pick<ConcurrencyRate, 'kind' | 'max'>;
 export type RateSpec = TokenBucketSpec | WindowSpec | ConcurrencySpec;
 
 /**
- * Returns the rate for decisions. `allOrNothing`: whether it belongs to a list of limits or has holds, see
- * {@link WindowRate.allOrNothing}.
+ * Returns the rate for decisions. `countsOnlyAllowed`: whether it belongs to a list of limits or has holds, see
+ * {@link WindowRate.countsOnlyAllowed}.
  */
-export function rateOf(spec: RateSpec, allOrNothing: boolean): Rate {
+export function rateOf(spec: RateSpec, countsOnlyAllowed: boolean): Rate {
   if (spec.kind === 'concurrency') return concurrencyRate(spec.max);
   if (spec.kind === 'token_bucket') {
     const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits } = spec;
@@ -41,7 +41,13 @@ export function rateOf(spec: RateSpec, allOrNothing: boolean): Rate {
   const { requestsPerUnit, multiplier, maxDebt, minChargeHits, timeZone } = spec;
   // Answers look up the unit, and the lookup takes longer if the string comes from another thread.
   const unit = WINDOW_UNITS.find((known) => known === spec.unit) ?? spec.unit;
-  return windowRate(unit, requestsPerUnit, { multiplier, maxDebt, minChargeHits, timeZone, allOrNothing });
+  return windowRate(unit, requestsPerUnit, {
+    multiplier,
+    maxDebt,
+    minChargeHits,
+    timeZone,
+    countsOnlyAllowed,
+  });
 }
 
 /** Returns the specification of a rate, the inverse of {@link rateOf}. */
@@ -57,7 +63,7 @@ export function rateSpecOf(rate: Rate): RateSpec {
 }
 
 /** The keys of a limit that can read their value from a plan. */
-export type PlannedKey =
+export type PlanKey =
   | 'max_tokens'
   | 'tokens_per_fill'
   | 'fill_interval'
@@ -70,11 +76,11 @@ export type PlannedKey =
 /**
  * The numbers of a limit, by their key in the policy. Times are in microseconds. A unit is its index in WINDOW_UNITS.
  */
-export type LimitNumbers = Readonly<Partial<Record<PlannedKey, number>>>;
+export type LimitNumbers = Readonly<Partial<Record<PlanKey, number>>>;
 
 /** A key of a limit that reads its value from the plan. */
 export interface PlanColumn {
-  readonly key: PlannedKey;
+  readonly key: PlanKey;
   /** The column of the plan, from 0. */
   readonly column: number;
   /** Name of the column. */
@@ -100,18 +106,18 @@ interface RateUnits {
 }
 
 /** A limit whose numbers may come from the plan of a customer. Its own numbers apply to customers without a row. */
-export interface PlannedRate extends RateKeys {
+export interface PlanRate extends RateKeys {
   /** The numbers that come from the plan. */
   readonly columns: readonly PlanColumn[];
 }
 
 /** Returns the keys that read their value from the plan, each with the name of the value: `max_tokens` from `burst`. */
-export function columnNames({ columns }: PlannedRate): readonly (readonly [key: string, value: string])[] {
+export function columnNames({ columns }: PlanRate): readonly (readonly [key: string, value: string])[] {
   return columns.map(({ key, name }) => [key, name]);
 }
 
 /** Returns the numbers of a limit for a row of values; NaN for numbers that the row lacks. */
-export function numbersOf({ numbers, columns }: PlannedRate, values: Float64Array): LimitNumbers {
+export function numbersOf({ numbers, columns }: PlanRate, values: Float64Array): LimitNumbers {
   const own = columns.map(({ key, column, default: standard }) => {
     const value = values[FIRST_COLUMN + column] as number;
     return [key, Number.isNaN(value) ? standard : value];
@@ -120,12 +126,12 @@ export function numbersOf({ numbers, columns }: PlannedRate, values: Float64Arra
 }
 
 /** Returns whether a row of values has all numbers that a limit reads from a plan, except those with a default. */
-export function hasNumbers(rate: PlannedRate, values: Float64Array): boolean {
+export function hasNumbers(rate: PlanRate, values: Float64Array): boolean {
   return !Object.values(numbersOf(rate, values)).some(Number.isNaN);
 }
 
 /** Returns the rate for a row of values. The row was checked when it was read. */
-export function plannedRateSpec(rate: PlannedRate, values: Float64Array, hasHold: boolean): RateSpec {
+export function planRateSpec(rate: PlanRate, values: Float64Array, hasHold: boolean): RateSpec {
   return rateSpecOfKeys({ ...rate, numbers: numbersOf(rate, values) }, hasHold);
 }
 

@@ -27,7 +27,7 @@ const SPREAD = 0x9e37;
  * values share a copy. After matching, the copy is used like any other node with ordinary rules. Each copy belongs in
  * one slot, and replaces another copy there if necessary.
  */
-export class PlannedNodes {
+export class PlanNodes {
   private readonly table: PlanTable;
   /** The original of the copy in each slot, and the index of its row of values. */
   private readonly originals = new Array<PolicyNode | undefined>(SLOTS).fill(undefined);

@@ -12,11 +12,11 @@ import {
   type PhaseSchedule,
   type Rule,
 } from '../rule.js';
-import { hasNumbers, numbersOf, type PlannedRate, plannedRateSpec, rateOf } from './plan-rate.js';
+import { hasNumbers, numbersOf, type PlanRate, planRateSpec, rateOf } from './plan-rate.js';
 import { BLOCKED, isSet, PHASE, PLAN_FLAGS, type PlanTable, UNLIMITED, valuesAt } from './plan-table.js';
 
 /** The limit of a blocked customer. It denies every request, and never changes a bucket. */
-const NOTHING = windowRate('second', 0, { allOrNothing: true });
+const NOTHING = windowRate('second', 0, { countsOnlyAllowed: true });
 
 /** The last part of the bucket name of a block, after the shape of the limit. */
 const BLOCK_PART = shapePart(NOTHING);
@@ -63,7 +63,7 @@ export function hasFlags(values: Float64Array): boolean {
  */
 export function rulesOfPlan(rules: readonly Rule[], values: Float64Array): readonly Rule[] {
   const planned = rules.map((rule, index) => {
-    if (isPlanned(rules, index)) return ruleOfPlan(rule, values, phaseOfPlan(rule, values));
+    if (hasPlanValues(rules, index)) return ruleOfPlan(rule, values, phaseOfPlan(rule, values));
     const isDenied = rule.rate !== undefined && isSet(values, BLOCKED);
     return isDenied ? ruleOfPlan(rule, values, rule.phase) : rule;
   });
@@ -83,7 +83,7 @@ export function describeStandard(
 ): string {
   if (table === undefined) return '';
   const values = valuesAt(table, 0);
-  if (!isPlanned(rules, rules.indexOf(rule))) {
+  if (!hasPlanValues(rules, rules.indexOf(rule))) {
     return hasCustomer && rule.rate !== undefined && isSet(values, BLOCKED) ? PLAN_FLAGS[BLOCKED] : '';
   }
   const flag = ([BLOCKED, UNLIMITED] as const).find((one) => isSet(values, one));
@@ -95,7 +95,7 @@ export function describeStandard(
  * Returns whether a limit, or another limit in its chain (`then`), reads numbers from the plan. If a row makes a
  * customer unlimited or blocked, or sets the phase, this applies to the whole chain.
  */
-export function isPlanned(rules: readonly Rule[], index: number): boolean {
+export function hasPlanValues(rules: readonly Rule[], index: number): boolean {
   const last = lastOfChain(rules, index);
   return rules.some(({ plan }, at) => plan !== undefined && lastOfChain(rules, at) === last);
 }
@@ -130,7 +130,7 @@ function blockOf(rule: Rule): Rule {
 function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | undefined {
   if (isSet(values, UNLIMITED)) return undefined;
   if (plan === undefined || lacksNumbers(plan, values)) return rate;
-  return rateOf(plannedRateSpec(plan, values, hold !== undefined), true);
+  return rateOf(planRateSpec(plan, values, hold !== undefined), true);
 }
 
 function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | undefined {
@@ -141,7 +141,7 @@ function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | unde
 }
 
 /** Returns whether a row lacks numbers of a limit, which is allowed only if it blocks the customer. */
-function lacksNumbers(plan: PlannedRate, values: Float64Array): boolean {
+function lacksNumbers(plan: PlanRate, values: Float64Array): boolean {
   return isSet(values, BLOCKED) && !hasNumbers(plan, values);
 }
 

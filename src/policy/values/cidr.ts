@@ -1,4 +1,4 @@
-import { shownStart } from '../../runtime/shown-address.js';
+import { safePrefix } from '../../runtime/shown-address.js';
 
 /** Address family of a string: 0 if it is not an address. */
 export type AddressFamily = 0 | 4 | 6;
@@ -185,7 +185,7 @@ export interface CidrBlock {
  * IPv4 blocks. Returns an error message with a remedy if the text is invalid.
  */
 export function parseBlock(text: string): CidrBlock | string {
-  const shown = shownStart(text);
+  const shown = safePrefix(text);
   const slash = text.indexOf('/');
   const words = new Uint32Array(4);
   const raw = readRaw(slash < 0 ? text : text.slice(0, slash), words);

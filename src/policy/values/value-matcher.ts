@@ -1,4 +1,4 @@
-import { firstNames } from '../../runtime/texts.js';
+import { listSome } from '../../runtime/texts.js';
 import { sha256Hex } from '../redact.js';
 
 /** A switch over kinds must be exhaustive, which the compiler checks. */
@@ -46,7 +46,7 @@ export function matcherLabel(key: string, matcher: ValueMatcher): string {
 
 /** Describes all items of a matcher: `10.0.0.0/8, 192.168.0.0/16, and 3 more`. */
 export function describeMatcher({ items }: ValueMatcher): string {
-  return firstNames(items, MAX_SHOWN_ITEMS, (item) => matcherName({ items: [item] }));
+  return listSome(items, MAX_SHOWN_ITEMS, (item) => matcherName({ items: [item] }));
 }
 
 /** Returns its field in the policy file. */

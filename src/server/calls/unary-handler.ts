@@ -1,4 +1,4 @@
-import { type CallInfo, GrpcError, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
+import { GrpcError, type ServerCall, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
 import type { Clock } from '../../limiter/clock.js';
 import { type Caller, ForwardingCaller } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
@@ -86,7 +86,7 @@ export class CallInstrumentation {
   }
 
   /** Decides a gRPC call with `decide`. */
-  handle<A extends Answer>(call: CallInfo, decide: (caller: Caller) => Handled<A>): Handled<A> {
+  handle<A extends Answer>(call: ServerCall, decide: (caller: Caller) => Handled<A>): Handled<A> {
     const { connection, deadlineMicros, requestId } = call;
     const trace = this.#traceOf(
       (name) => call.header(name),

@@ -50,8 +50,8 @@ export function exposeLosses(registry: FamilyRegistry, lines: () => number, span
 }
 
 /** Exposes the state of the store, and the results of tokens given back. */
-export function exposeStore(registry: FamilyRegistry, store: Pick<Store, 'giveBackStats' | 'nodes'>): void {
-  registry.show('weir_redis_give_backs_total', () => byName('result', store.giveBackStats()));
+export function exposeStore(registry: FamilyRegistry, store: Pick<Store, 'rollbackStats' | 'nodes'>): void {
+  registry.show('weir_redis_give_backs_total', () => byName('result', store.rollbackStats()));
   registry.show('weir_redis_node_up', () =>
     store.nodes().map(({ redis, name, up }) => [{ redis, node: name }, Number(up)]),
   );

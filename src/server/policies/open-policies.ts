@@ -13,7 +13,7 @@ import { type PolicyLoader, ThreadPolicyLoader } from '../../config/threads/load
 import { countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
-import { quantity } from '../../runtime/texts.js';
+import { plural } from '../../runtime/texts.js';
 import { runInTurns } from '../../runtime/turns.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -109,7 +109,7 @@ export async function firstLoad(
 }
 
 function startError({ errors, policySet }: LoadedPolicies, origin: string): StartError {
-  const count = quantity(countProblems(errors), 'error');
+  const count = plural(countProblems(errors), 'error');
   const problem =
     policySet.domains.size === 0
       ? `no policy in ${origin} is valid (${count})`

@@ -6,7 +6,7 @@ import type { XdsEvents } from '../../config/xds/xds-policy-provider.js';
 import { type ConfigProblem, countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { NewSecret, PolicySet } from '../../policy/compiled-policy.js';
-import { quantity } from '../../runtime/texts.js';
+import { plural } from '../../runtime/texts.js';
 import type { Logger } from '../../telemetry/logger.js';
 
 /** Maximum number of characters of a name or version in the log, because a management server may send megabytes. */
@@ -209,7 +209,7 @@ export function logChanges(
       const rest =
         more === 0
           ? ''
-          : `; ${quantity(more, 'more change')} not listed (to see all changes, run weir diff <old> <new>)`;
+          : `; ${plural(more, 'more change')} not listed (to see all changes, run weir diff <old> <new>)`;
       log.info(about, `changes in the new policy: ${summary}${rest}`);
       for (const { domain, text } of lines) log.info({ domain, policy: now.version }, text);
     } catch (error) {

@@ -21,7 +21,7 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     timeoutMicros: settings.redisTimeout,
     up: () => true,
     memoryStats: () => memory,
-    giveBackStats: () => NO_GIVE_BACKS,
+    rollbackStats: () => NO_GIVE_BACKS,
     denyCacheStats: () => NO_DENY_CACHE,
     localCacheStats: () => undefined,
     pools: () => [],

@@ -6,8 +6,8 @@ import { Signal } from '../../runtime/signal.js';
 import { DenyCache } from '../../storage/deny-cache.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';
 import { ClusterStore, type ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
-import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
-import { RedisHoldBook } from '../../storage/redis/redis-hold-book.js';
+import type { RedisBackend } from '../../storage/redis/redis-buckets.js';
+import { RedisHoldInspector } from '../../storage/redis/redis-hold-book.js';
 import { RedisStore } from '../../storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { SharedText } from '../../storage/redis/shared-text.js';
@@ -51,7 +51,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     timeoutMicros: Math.max(settings.redisTimeout, secondOptions?.timeoutMicros ?? 0),
     countDeniedHits: mainOptions.countDeniedHits,
     monotonicMicros: () => clock.monotonicMicros(),
-    onGiveBack: (refunds) => denials?.refunded(refunds),
+    onRollback: (refunds) => denials?.refunded(refunds),
   });
   const denials = denyCache(settings, store, clock);
   const up = (): boolean => pools.every((pool) => pool.store.connected);
@@ -65,7 +65,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     onChange: denials && (() => denials.clear()),
   });
   let secret: SharedText | undefined;
-  const holds = new RedisHoldBook(
+  const holds = new RedisHoldInspector(
     (bucket) => (second !== undefined && isPerSecond(bucket) ? second : main).store,
     keyPrefix,
   );
@@ -96,7 +96,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     timeoutMicros: store.timeoutMicros,
     up,
     memoryStats: () => local.memory,
-    giveBackStats: () => store.giveBackStats,
+    rollbackStats: () => store.rollbackStats,
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
     localCacheStats: () => denials?.stats,
     pools: () => pools.map((pool) => ({ name: pool.name, ...pool.store.connections })),
@@ -146,7 +146,7 @@ type PoolName = 'redis_pool' | 'redis_per_second_pool';
 interface RedisPool {
   readonly name: PoolName;
   readonly address: string;
-  readonly store: RedisBuckets;
+  readonly store: RedisBackend;
 }
 
 /** Opens one Redis, which connects in the background. */

@@ -2,11 +2,11 @@ import type { StoreNode } from '../../admin/health-detail.js';
 import type { BucketStore, LocalStore, StorageError } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RedisRole, StoreFault } from '../../limiter/failure-policy.js';
-import type { HoldBook } from '../../limiter/holds/hold-book.js';
+import type { HoldInspector } from '../../limiter/holds/hold-book.js';
 import { throttledLog } from '../../runtime/timers.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
-import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
+import type { RollbackStats } from '../../storage/sharded/give-backs.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
@@ -20,7 +20,7 @@ export interface Store {
   readonly buckets: BucketStore;
   /** Local buckets for `on_store_failure: local`; the same as `buckets` if these are in memory. */
   readonly local: LocalStore;
-  readonly holds: HoldBook;
+  readonly holds: HoldInspector;
   /** Maximum time that a decision may wait for the store, in microseconds. */
   readonly timeoutMicros: number;
   /** Whether the store can decide now; with a second Redis, whether both can. */
@@ -37,7 +37,7 @@ export interface Store {
   shareSecret(own: () => string, onShared: (secret: string) => void): void;
   memoryStats(): MemoryStats;
   /** All zero with a single Redis that is not a cluster. */
-  giveBackStats(): GiveBackStats;
+  rollbackStats(): RollbackStats;
   /** All zero without a deny cache. */
   denyCacheStats(): DenyCacheStats;
   /** Undefined if denials are not cached. */
@@ -62,7 +62,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export const NO_GIVE_BACKS: GiveBackStats = { made: 0, failed: 0, skipped: 0 };
+export const NO_GIVE_BACKS: RollbackStats = { completed: 0, failed: 0, skipped: 0 };
 export const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 
 /** Creates a store in memory with the bounds of the settings. */

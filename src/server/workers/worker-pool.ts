@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import { expectState } from '../../runtime/invariant.js';
+import { checkInvariant } from '../../runtime/invariant.js';
 import { BackOff } from '../../runtime/timers.js';
 import type { Family } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -233,7 +233,7 @@ export class WorkerPool {
   }
 
   #fork(slot: WorkerSlot): void {
-    expectState(slot.worker === undefined && !slot.started, 'a slot has at most one worker at a time');
+    checkInvariant(slot.worker === undefined && !slot.started, 'a slot has at most one worker at a time');
     slot.startedMs = performance.now();
     const worker = forkWorker((why) => this.#onExit(slot, why));
     if (worker === undefined) return;
@@ -264,7 +264,7 @@ export class WorkerPool {
   #receive(slot: WorkerSlot, worker: Worker, message: Exclude<FromWorker, { kind: 'pong' }>): void {
     switch (message.kind) {
       case 'ready':
-        expectState(!slot.started, 'a worker becomes ready only once');
+        checkInvariant(!slot.started, 'a worker becomes ready only once');
         if (!this.#closing) worker.send(this.#options.start());
         slot.started = true;
         return;
@@ -286,7 +286,7 @@ export class WorkerPool {
         return;
       case 'listening':
         this.#addresses = message.addresses;
-        expectState(
+        checkInvariant(
           slot.started && slot.health === undefined,
           'a worker opens its ports only once, after it has started',
         );

@@ -12,7 +12,7 @@ import type { PolicySet } from '../../policy/compiled-policy.js';
 import { planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import { type AddedHeader, fixedPhase, type OnOver, phaseAt } from '../../policy/rule.js';
-import { type Decision, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
+import { type DescriptorState, isSoft, type MatchedTake, type RequestContext } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
 import { canNeverPass, tightestOf, WOULD_DENY } from './denial.js';
 import { deniedBody } from './denied-response.js';
@@ -41,17 +41,17 @@ function statusWithoutLimit(unlimited: boolean): DescriptorStatus {
   return unlimited ? STATUS_UNLIMITED : STATUS_WITHOUT_LIMIT;
 }
 
-function currentLimit({ name, rate }: PlannedTake): CurrentLimit {
+function currentLimit({ name, rate }: MatchedTake): CurrentLimit {
   const unit = LIMIT_UNIT[rate.reportedUnit ?? 'unknown'];
   return { name, requestsPerUnit: rate.reportedLimit, unit };
 }
 
-function statusOf({ takes, unlimited }: Decision): DescriptorStatus {
+function statusOf({ takes, unlimited }: DescriptorState): DescriptorStatus {
   const shown = tightestOf(takes, undefined);
   if (shown === undefined) return statusWithoutLimit(unlimited);
   const { outcome, ruleEnforcement } = shown;
   return {
-    code: outcome.limited && ruleEnforcement !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
+    code: outcome.overLimit && ruleEnforcement !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
     currentLimit: currentLimit(shown),
     limitRemaining: Math.min(outcome.remaining, MAX_UINT32),
     durationUntilResetSeconds: resetSeconds(shown),
@@ -60,27 +60,28 @@ function statusOf({ takes, unlimited }: Decision): DescriptorStatus {
 
 /** Builds the response of a decided request, with one status per descriptor, in order. */
 export function answer(context: RequestContext): RateLimitResponse {
-  const { request, policy, decisions, denied } = context;
+  const { request, policy, states, denied } = context;
   const options = context.options.answers;
-  const statuses = new Array<DescriptorStatus>(decisions.length);
-  for (let i = 0; i < decisions.length; i++) statuses[i] = statusOf(decisions[i] as Decision);
+  const statuses = new Array<DescriptorStatus>(states.length);
+  for (let i = 0; i < states.length; i++) statuses[i] = statusOf(states[i] as DescriptorState);
   const described = describedOf(context);
   const headers = headersToAdd(context, statuses, described, false);
   const upstreamHeaders = headersToAdd(context, statuses, described, true);
   const body = denied && described !== undefined ? deniedBody(described) : undefined;
   const metadata = options.dynamicMetadata
-    ? dynamicMetadata(request, decisions, statuses, redactedKeys(context))
+    ? dynamicMetadata(request, states, statuses, redactedKeys(context))
     : undefined;
   const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
   const { metadataKey } = options.holdNames;
   const decision = addsDecision ? decisionMetadata(context, described, statuses) : undefined;
-  const marks = marksOf(context);
-  const withMarks = withOver(withDecision(metadata, decision, context), marks?.metadata);
+  const additions = onOverAdditionsOf(context);
+  const withMarks = withOver(withDecision(metadata, decision, context), additions?.metadata);
   return {
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
-    requestHeadersToAdd: marks === undefined ? upstreamHeaders : [...upstreamHeaders, ...marks.headers],
+    requestHeadersToAdd:
+      additions === undefined ? upstreamHeaders : [...upstreamHeaders, ...additions.headers],
     rawBody: body?.body,
     dynamicMetadata: withToken(withMarks, context.token, metadataKey),
   };
@@ -117,7 +118,7 @@ export function secretKeysOf(policies: PolicySet): ReadonlySet<string> {
 const MAX_HEADERS = 64;
 
 /** The marks of a request that passed over soft limits (`on_over`). */
-interface Marks {
+interface OnOverAdditions {
   /** Headers for the upstream request. */
   readonly headers: readonly HeaderValue[];
   /** Merged metadata of the limits; undefined if none has any. */
@@ -128,12 +129,12 @@ interface Marks {
  * Returns the marks of an allowed request; undefined if it is over no soft limit. If several limits set the same header
  * or the same member of the metadata, the first one wins.
  */
-function marksOf({ policy, decisions, denied }: RequestContext): Marks | undefined {
+function onOverAdditionsOf({ policy, states, denied }: RequestContext): OnOverAdditions | undefined {
   if (!policy.hasSoftLimits || denied) return undefined;
   let exceeded: Set<OnOver> | undefined;
-  for (const { takes } of decisions) {
-    for (const { marks, outcome, rule } of takes) {
-      if (!marks || outcome?.limited !== true || rule?.onOver === undefined) continue;
+  for (const { takes } of states) {
+    for (const { appliesOnOver, outcome, rule } of takes) {
+      if (!appliesOnOver || outcome?.overLimit !== true || rule?.onOver === undefined) continue;
       exceeded ??= new Set();
       exceeded.add(rule.onOver);
     }
@@ -165,18 +166,18 @@ const MAX_PASSED_NAME = 256;
  * {@link MAX_PASSED} names, `passed_left_out` is the number of descriptors that the answer omits.
  */
 function passedLimits(
-  decisions: readonly Decision[],
+  states: readonly DescriptorState[],
   statuses: readonly DescriptorStatus[],
 ): Readonly<Record<string, unknown>> {
   // Has no prototype, so that a rule named `__proto__` is an ordinary one.
   const passed: Record<string, number> = Object.create(null);
   let names = 0;
   let leftOut = 0;
-  for (let at = 0; at < decisions.length; at++) {
+  for (let at = 0; at < states.length; at++) {
     const { code, limitRemaining } = statuses[at] as DescriptorStatus;
-    const shown = tightestOf((decisions[at] as Decision).takes, undefined);
-    if (code !== CODE.OK || shown === undefined || shown.outcome.limited) continue;
-    const name = shown.name || shown.label;
+    const shown = tightestOf((states[at] as DescriptorState).takes, undefined);
+    if (code !== CODE.OK || shown === undefined || shown.outcome.overLimit) continue;
+    const name = shown.name || shown.rulePath;
     const known = passed[name];
     if (known !== undefined) passed[name] = Math.min(known, limitRemaining);
     else if (names === MAX_PASSED || name.length > MAX_PASSED_NAME) leftOut++;
@@ -199,10 +200,10 @@ function decisionMetadata(
   statuses: readonly DescriptorStatus[],
 ): Readonly<Record<string, unknown>> | undefined {
   if (described === undefined) return undefined;
-  const { policy, decisions, denied, wallMicros } = context;
+  const { policy, states, denied, wallMicros } = context;
   const { take, rank } = described;
-  const { rule, label, name, shadow, outcome } = take;
-  const match = decisions.find(({ takes }) => takes.includes(take))?.match;
+  const { rule, rulePath, name, shadow, outcome } = take;
+  const match = states.find(({ takes }) => takes.includes(take))?.match;
   const hasRow = rule !== undefined && dependsOnRow(rule);
   const plan = hasRow ? planOfCustomer(policy.plans, match?.entries ?? [])?.plan : undefined;
   const neverPasses = canNeverPass(take) && !isSoft(take);
@@ -210,7 +211,7 @@ function decisionMetadata(
   return {
     code: denied ? 'OVER_LIMIT' : 'OK',
     domain: policy.domain,
-    rule: label,
+    rule: rulePath,
     name,
     limit: take.rate.reportedLimit,
     remaining: outcome.remaining,
@@ -219,7 +220,7 @@ function decisionMetadata(
     phase: phaseAt(rule?.phase ?? match?.phase ?? ACTIVE, wallMicros),
     shadow_mode: shadow,
     would_be_throttled: rank >= WOULD_DENY,
-    ...passedLimits(decisions, statuses),
+    ...passedLimits(states, statuses),
     ...(neverPasses && { reason: NEVER_PASSES }),
   };
 }

@@ -1,7 +1,14 @@
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import { isBeyondLimit } from '../../limiter/rate.js';
 import { isPassingQuota } from '../enforcement.js';
-import { chainsOf, type Decision, isSoft, type PlannedTake, type RequestContext, takesOf } from '../plan.js';
+import {
+  chainsOf,
+  type DescriptorState,
+  isSoft,
+  type MatchedTake,
+  type RequestContext,
+  takesOf,
+} from '../plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
@@ -10,27 +17,27 @@ type Denial = Pick<RequestContext, 'limitDenies' | 'quotasDeny' | 'quotasWouldDe
 
 /** Records what denies the request, or would deny it without SHADOW_MODE, after all of its takes have outcomes. */
 export function noteDenial(context: RequestContext): void {
-  const { decisions } = context;
+  const { states } = context;
   if (context.policy.hasSpills) {
-    keepPayers(decisions);
-    context.takes = takesOf(decisions);
+    keepPayingTakes(states);
+    context.takes = takesOf(states);
   }
   const { quotaMode, shadowMode } = context.options.answers;
   let enforcedQuotas = 0;
   let enforcedQuotasOver = 0;
   let quotas = 0;
   let quotasOver = 0;
-  for (let i = 0; i < decisions.length; i++) {
-    const decision = decisions[i] as Decision;
-    const { takes } = decision;
-    if (isPassingQuota(decision, quotaMode)) {
+  for (let i = 0; i < states.length; i++) {
+    const state = states[i] as DescriptorState;
+    const { takes } = state;
+    if (isPassingQuota(state, quotaMode)) {
       enforcedQuotas++;
       if (!takes.some(({ quota }) => quota)) quotas++;
     }
     for (let at = 0; at < takes.length; at++) {
-      const take = takes[at] as PlannedTake;
+      const take = takes[at] as MatchedTake;
       // A take that `on_store_failure: allow` answered is not over its limit.
-      const over = take.outcome?.limited === true;
+      const over = take.outcome?.overLimit === true;
       if (take.ruleEnforcement === 'enforce' && over) context.limitDenies = true;
       if (take.ruleEnforcement === 'quota') {
         enforcedQuotas++;
@@ -47,9 +54,9 @@ export function noteDenial(context: RequestContext): void {
   context.denied = (context.limitDenies || context.quotasDeny) && !shadowMode;
 }
 
-function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
+function denies(take: MatchedTake, outcome: TakeOutcome, denial: Denial): boolean {
   return (
-    outcome.limited &&
+    outcome.overLimit &&
     (take.ruleEnforcement === 'enforce' || (take.ruleEnforcement === 'quota' && denial.quotasDeny))
   );
 }
@@ -58,13 +65,13 @@ function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolea
  * Returns whether the take would deny if its rule were active: a quota denies only together with all others, and a soft
  * limit never denies.
  */
-function wouldDeny(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
-  if (!outcome.limited || isSoft(take)) return false;
+function wouldDeny(take: MatchedTake, outcome: TakeOutcome, denial: Denial): boolean {
+  if (!outcome.overLimit || isSoft(take)) return false;
   return !take.quota || denial.quotasDeny || denial.quotasWouldDeny;
 }
 
 /** A take that the store or the failure policy has decided. */
-export type DecidedTake = PlannedTake & { readonly outcome: TakeOutcome };
+export type DecidedTake = MatchedTake & { readonly outcome: TakeOutcome };
 
 /** Ranks of takes; the take with the highest rank is described. */
 export const DENIES = 3;
@@ -91,7 +98,7 @@ function rankInStatus(take: DecidedTake): number {
   const { ruleEnforcement, outcome } = take;
   if (isSoft(take)) return SOFT;
   if (ruleEnforcement === 'observe') return UNRANKED;
-  return outcome.limited ? DENIES : ALLOWS;
+  return outcome.overLimit ? DENIES : ALLOWS;
 }
 
 /**
@@ -99,7 +106,7 @@ function rankInStatus(take: DecidedTake): number {
  * limit on concurrent requests, and for a denial by a limit with holds.
  */
 export function hasReset({ rate, rule, outcome }: DecidedTake): boolean {
-  return rate.kind !== 'concurrency' && !(outcome.limited && rule?.hold !== undefined);
+  return rate.kind !== 'concurrency' && !(outcome.overLimit && rule?.hold !== undefined);
 }
 
 /**
@@ -108,8 +115,8 @@ export function hasReset({ rate, rule, outcome }: DecidedTake): boolean {
  * callers do not retry at once.
  */
 export function resetMicros({ outcome, rate }: DecidedTake): number {
-  const { waitMicros, limited } = outcome;
-  return limited && waitMicros === 0 ? rate.periodSeconds(0) * MICROS_PER_SECOND : waitMicros;
+  const { waitMicros, overLimit } = outcome;
+  return overLimit && waitMicros === 0 ? rate.periodSeconds(0) * MICROS_PER_SECOND : waitMicros;
 }
 
 /**
@@ -118,7 +125,7 @@ export function resetMicros({ outcome, rate }: DecidedTake): number {
  * not: the next request may not be enforced.
  */
 export function canNeverPass({ rate, hits, refund, outcome, rule }: DecidedTake): boolean {
-  if (!outcome.limited) return false;
+  if (!outcome.overLimit) return false;
   if (outcome.combinedHits === undefined && !isBeyondLimit(rate, hits, refund)) return false;
   return rule === undefined || rule.enforcePercent === 0 || rule.enforcePercent === 100;
 }
@@ -159,7 +166,7 @@ function isDescribedBefore(
 }
 
 /** Returns whether a take has an outcome. */
-export function isDecided(take: PlannedTake): take is DecidedTake {
+export function isDecided(take: MatchedTake): take is DecidedTake {
   return take.outcome !== undefined;
 }
 
@@ -168,7 +175,7 @@ export function isDecided(take: PlannedTake): take is DecidedTake {
  * descriptor.
  */
 export function tightestOf(
-  takes: readonly PlannedTake[],
+  takes: readonly MatchedTake[],
   denial: Denial | undefined,
 ): DecidedTake | undefined {
   const [only] = takes;
@@ -177,20 +184,20 @@ export function tightestOf(
   const tightest = tightestBy(takes, denial, passesAfter);
   if (denial === undefined || tightest?.quota !== true || !canNeverPass(tightest)) return tightest;
   const rank = rankIn(denial, tightest);
-  const willPass = (take: PlannedTake): boolean =>
+  const willPass = (take: MatchedTake): boolean =>
     take.quota && isDecided(take) && rankIn(denial, take) === rank && !canNeverPass(take);
   return takes.some(willPass) ? tightestBy(takes, denial, passesAfterAmongQuotas) : tightest;
 }
 
 function tightestBy(
-  takes: readonly PlannedTake[],
+  takes: readonly MatchedTake[],
   denial: Denial | undefined,
   wait: typeof passesAfter,
 ): DecidedTake | undefined {
   let tightest: DecidedTake | undefined;
   let tightestRank = SOFT;
   for (let i = 0; i < takes.length; i++) {
-    const take = takes[i] as PlannedTake;
+    const take = takes[i] as MatchedTake;
     if (!isDecided(take)) continue;
     const rank = denial === undefined ? rankInStatus(take) : rankIn(denial, take);
     if (
@@ -209,16 +216,16 @@ function tightestBy(
  * Keeps only one limit of each chain (`then`): the one that paid, or, if all of them are over, the one that passes
  * first. It answers for the chain, in the way in which the last limit of the chain would.
  */
-export function keepPayers(decisions: readonly Decision[]): void {
-  for (const decision of decisions) {
-    if (!decision.takes.some(({ enforcement }) => enforcement === 'spill')) continue;
-    decision.takes = chainsOf(decision.takes).map(payerOf);
+export function keepPayingTakes(states: readonly DescriptorState[]): void {
+  for (const state of states) {
+    if (!state.takes.some(({ enforcement }) => enforcement === 'spill')) continue;
+    state.takes = chainsOf(state.takes).map(payingTake);
   }
 }
 
-function payerOf(chain: readonly PlannedTake[]): PlannedTake {
-  const last = chain.at(-1) as PlannedTake;
-  const payer = chain.find(({ outcome }) => outcome?.limited === false) ?? soonest(chain) ?? last;
+function payingTake(chain: readonly MatchedTake[]): MatchedTake {
+  const last = chain.at(-1) as MatchedTake;
+  const payer = chain.find(({ outcome }) => outcome?.overLimit === false) ?? soonest(chain) ?? last;
   payer.chain = chain;
   payer.enforcement = last.enforcement;
   payer.ruleEnforcement = last.ruleEnforcement;
@@ -226,7 +233,7 @@ function payerOf(chain: readonly PlannedTake[]): PlannedTake {
 }
 
 /** Returns the limit that passes first; undefined if none has an outcome. */
-function soonest(chain: readonly PlannedTake[]): PlannedTake | undefined {
+function soonest(chain: readonly MatchedTake[]): MatchedTake | undefined {
   const decided = chain.filter(isDecided);
   return decided.reduce<(typeof decided)[number] | undefined>(
     (first, take) => (first === undefined || passesAfter(take) < passesAfter(first) ? take : first),

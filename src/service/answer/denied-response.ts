@@ -1,6 +1,6 @@
 import type { HeaderValue } from '../../codec/messages.js';
 import type { DeniedResponse } from '../../policy/rule.js';
-import type { PlannedTake } from '../plan.js';
+import type { MatchedTake } from '../plan.js';
 import { canNeverPass, DENIES, isDecided, rankIn } from './denial.js';
 import type { DescribedLimit } from './described-limit.js';
 import { MAX_LISTED, quotaName } from './quota-policy.js';
@@ -28,7 +28,7 @@ const MAX_CACHED_PROBLEMS = 1000;
 function violatedPolicies({ take, takes, context }: DescribedLimit): readonly string[] {
   const names = new Set([quotaName(take)]);
   for (let i = 0; i < takes.length && names.size < MAX_LISTED; i++) {
-    const one = takes[i] as PlannedTake;
+    const one = takes[i] as MatchedTake;
     if (isDecided(one) && rankIn(context, one) === DENIES) names.add(quotaName(one));
   }
   return [...names];

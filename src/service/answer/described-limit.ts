@@ -1,4 +1,4 @@
-import type { Decision, PlannedTake, RequestContext } from '../plan.js';
+import type { DescriptorState, MatchedTake, RequestContext } from '../plan.js';
 import { type DecidedTake, hasReset, rankIn, resetMicros, tightestOf } from './denial.js';
 
 const MICROS_PER_SECOND = 1_000_000;
@@ -10,12 +10,12 @@ export interface DescribedLimit {
   readonly rank: number;
   readonly context: RequestContext;
   /** All takes of the request. */
-  readonly takes: readonly PlannedTake[];
+  readonly takes: readonly MatchedTake[];
 }
 
-function ruleNeedsDescription(takes: readonly PlannedTake[], denied: boolean): boolean {
+function ruleNeedsDescription(takes: readonly MatchedTake[], denied: boolean): boolean {
   for (let i = 0; i < takes.length; i++) {
-    const rule = (takes[i] as PlannedTake).rule;
+    const rule = (takes[i] as MatchedTake).rule;
     if (rule === undefined) continue;
     if (rule.responseHeaders !== undefined || rule.requestHeaders !== undefined) return true;
     if (denied && rule.deniedResponse !== undefined) return true;
@@ -26,12 +26,12 @@ function ruleNeedsDescription(takes: readonly PlannedTake[], denied: boolean): b
 /**
  * Returns whether headers, metadata or body describe a limit. For most policies they do not, and the search is skipped.
  */
-function needsDescription({ policy, decisions, options, denied }: RequestContext): boolean {
+function needsDescription({ policy, states, options, denied }: RequestContext): boolean {
   if (policy.responseHeaders !== undefined || policy.requestHeaders !== undefined) return true;
   if (policy.decisionMetadata ?? options.answers.decisionMetadata) return true;
   if (denied && policy.deniedResponse !== undefined) return true;
-  for (let i = 0; i < decisions.length; i++) {
-    if (ruleNeedsDescription((decisions[i] as Decision).takes, denied)) return true;
+  for (let i = 0; i < states.length; i++) {
+    if (ruleNeedsDescription((states[i] as DescriptorState).takes, denied)) return true;
   }
   return false;
 }

@@ -7,7 +7,7 @@ import {
 } from '../../codec/messages.js';
 import { exactTimeText } from '../../limiter/clock.js';
 import { redactEntries } from '../../policy/redact.js';
-import type { Decision, RequestContext } from '../plan.js';
+import type { DescriptorState, RequestContext } from '../plan.js';
 
 /**
  * Maximum size of the request's echo in an answer, in UTF-16 units. Each entry and each descriptor adds
@@ -63,15 +63,15 @@ function echoedDescriptors(
  * that were left out.
  */
 function passedMetadata(
-  decisions: readonly Decision[],
+  states: readonly DescriptorState[],
   statuses: readonly DescriptorStatus[],
 ): { readonly metadata: JsonObject | undefined; readonly leftOut: number } {
   let all: Merged | undefined;
   let leftOut = 0;
   // Thousands of descriptors may match one rule, whose metadata needs to be merged only once.
   const known = new Set<JsonObject>();
-  for (let i = 0; i < decisions.length; i++) {
-    const { takes } = decisions[i] as Decision;
+  for (let i = 0; i < states.length; i++) {
+    const { takes } = states[i] as DescriptorState;
     if (statuses[i]?.code === CODE.OVER_LIMIT) continue;
     // All limits of a node share its metadata.
     const metadata = takes[0]?.rule?.metadata;
@@ -92,11 +92,11 @@ function passedMetadata(
  */
 export function dynamicMetadata(
   request: RateLimitRequest,
-  decisions: readonly Decision[],
+  states: readonly DescriptorState[],
   statuses: readonly DescriptorStatus[],
   secretKeys: ReadonlySet<string>,
 ): JsonObject {
-  const passed = passedMetadata(decisions, statuses);
+  const passed = passedMetadata(states, statuses);
   const descriptors = echoedDescriptors(request.descriptors, secretKeys);
   const leftOut = request.descriptors.length - descriptors.length;
   return {

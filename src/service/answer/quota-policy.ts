@@ -1,6 +1,6 @@
 import type { Rate } from '../../limiter/rate.js';
 import type { HeaderFamilies, Rule } from '../../policy/rule.js';
-import { isSoft, type PlannedTake } from '../plan.js';
+import { isSoft, type MatchedTake } from '../plan.js';
 import { type DecidedTake, isDecided, passesAfter } from './denial.js';
 import { type DescribedLimit, resetSeconds } from './described-limit.js';
 
@@ -55,7 +55,7 @@ function cachedName(known: WeakMap<Rule, LimitName>, rule: Rule, text: string): 
   return names;
 }
 
-function namesOf({ rule }: PlannedTake): LimitName {
+function namesOf({ rule }: MatchedTake): LimitName {
   if (rule === undefined) return OVERRIDE;
   return cachedName(namedRules, rule, rule.name === '' ? rule.path : rule.name);
 }
@@ -64,7 +64,7 @@ function namesOf({ rule }: PlannedTake): LimitName {
  * Returns the name of a limit in headers and bodies: the rule's name or, without one, its path; `override` for a limit
  * override.
  */
-export function quotaName(take: PlannedTake): string {
+export function quotaName(take: MatchedTake): string {
   return namesOf(take).name;
 }
 
@@ -94,8 +94,8 @@ interface ListedLimit {
 
 /** Returns whether `take` allows less than `other`. */
 function isTighter(take: DecidedTake, other: DecidedTake): boolean {
-  if (take.outcome.limited !== other.outcome.limited) return take.outcome.limited;
-  if (take.outcome.limited) return passesAfter(take) > passesAfter(other);
+  if (take.outcome.overLimit !== other.outcome.overLimit) return take.outcome.overLimit;
+  if (take.outcome.overLimit) return passesAfter(take) > passesAfter(other);
   return take.outcome.remaining < other.outcome.remaining;
 }
 
@@ -111,11 +111,11 @@ function findListed(list: readonly ListedLimit[], rule: Rule | undefined): Liste
  */
 function listedLimits(
   described: DescribedLimit,
-  isShown: (take: PlannedTake) => boolean,
+  isShown: (take: MatchedTake) => boolean,
 ): readonly ListedLimit[] {
   const list: ListedLimit[] = [];
   for (let i = 0; i < described.takes.length; i++) {
-    const take = described.takes[i] as PlannedTake;
+    const take = described.takes[i] as MatchedTake;
     const { rule } = take;
     if (!isDecided(take) || isHidden(take, described) || !isShown(take)) continue;
     const known = findListed(list, rule);
@@ -140,7 +140,7 @@ function listedLimits(
  * `upstream` selects the families of the request instead of the response.
  */
 export function familiesOf(
-  { rule }: PlannedTake,
+  { rule }: MatchedTake,
   domainFamilies: HeaderFamilies | undefined,
   upstream: boolean,
 ): HeaderFamilies | undefined {
@@ -154,12 +154,12 @@ export interface QuotaFields {
 }
 
 /** Returns whether lists omit a limit: a soft one next to others, because callers need not slow down for it. */
-function isHidden(take: PlannedTake, described: DescribedLimit): boolean {
+function isHidden(take: MatchedTake, described: DescribedLimit): boolean {
   return isSoft(take) && take !== described.take;
 }
 
 /** Returns whether a limit appears in {@link quotaFields}. */
-function isListed(take: PlannedTake, domainFamilies: HeaderFamilies | undefined, upstream: boolean): boolean {
+function isListed(take: MatchedTake, domainFamilies: HeaderFamilies | undefined, upstream: boolean): boolean {
   return take.outcome !== undefined && familiesOf(take, domainFamilies, upstream)?.rateLimit === true;
 }
 
@@ -170,7 +170,7 @@ export function wantsQuotaFields(
   upstream: boolean,
 ): boolean {
   for (let i = 0; i < described.takes.length; i++) {
-    const take = described.takes[i] as PlannedTake;
+    const take = described.takes[i] as MatchedTake;
     if (!isHidden(take, described) && isListed(take, domainFamilies, upstream)) return true;
   }
   return false;

@@ -1,6 +1,12 @@
 import { CODE, type DescriptorStatus, type HeaderValue } from '../../codec/messages.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
-import { type Decision, isSoft, type PlannedTake, passedOver, type RequestContext } from '../plan.js';
+import {
+  type DescriptorState,
+  isSoft,
+  type MatchedTake,
+  type RequestContext,
+  skippedLimits,
+} from '../plan.js';
 import type { LimitHeaderNames } from './answer-options.js';
 import { canNeverPass, type DecidedTake, hasReset, resetMicros, WOULD_DENY } from './denial.js';
 import {
@@ -30,7 +36,7 @@ function resetSecond(take: DecidedTake, wallMicros: number): number {
  * Returns whether the rule may allow requests that are over its limit: it is observed, or `enforce_percent` is below
  * 100.
  */
-function isObserved(take: PlannedTake): boolean {
+function isObserved(take: MatchedTake): boolean {
   const { ruleEnforcement, outcome, rule } = take;
   return (
     outcome !== undefined &&
@@ -52,10 +58,10 @@ function secondText(second: number): string {
 }
 
 /** Returns the names of the limits that paid instead of earlier ones of their chain (`then`); '' without any. */
-function payersOf(takes: readonly PlannedTake[]): string {
+function payersOf(takes: readonly MatchedTake[]): string {
   const payers = new Set<string>();
   for (const take of takes) {
-    if (passedOver(take).length > 0 && payers.size < MAX_LISTED) payers.add(quotaName(take));
+    if (skippedLimits(take).length > 0 && payers.size < MAX_LISTED) payers.add(quotaName(take));
   }
   return [...payers].join(', ');
 }
@@ -96,14 +102,14 @@ export function headersToAdd(
   described: DescribedLimit | undefined,
   upstream: boolean,
 ): readonly HeaderValue[] {
-  const { policy, decisions, denied } = context;
+  const { policy, states, denied } = context;
   const { limitRequestHeaders, limitHeaders, envoyAdds } = context.options.answers;
   const domainFamilies = upstream ? policy.requestHeaders : policy.responseHeaders;
   const envNames = upstream ? limitRequestHeaders : limitHeaders;
   const families =
     described === undefined ? domainFamilies : familiesOf(described.take, domainFamilies, upstream);
   if (families === undefined && envNames !== undefined) {
-    return limitHeadersOf(decisions, statuses, envNames);
+    return limitHeadersOf(states, statuses, envNames);
   }
   if (described === undefined) return NO_HEADERS;
   const listsQuotas = wantsQuotaFields(described, domainFamilies, upstream);
@@ -135,7 +141,7 @@ export function headersToAdd(
  * last one of those. Descriptors with only soft limits come last.
  */
 function described(
-  decisions: readonly Decision[],
+  states: readonly DescriptorState[],
   statuses: readonly DescriptorStatus[],
 ): DescriptorStatus | undefined {
   let chosen: DescriptorStatus | undefined;
@@ -144,7 +150,7 @@ function described(
   for (let i = 0; i < statuses.length; i++) {
     const status = statuses[i] as DescriptorStatus;
     if (status.currentLimit === undefined) continue;
-    const take = (decisions[i] as Decision).takes.find((one) => !isSoft(one));
+    const take = (states[i] as DescriptorState).takes.find((one) => !isSoft(one));
     if (take === undefined) {
       soft ??= status;
       continue;
@@ -163,11 +169,11 @@ function described(
  * descriptor, chosen as in the reference (envoyproxy/ratelimit, src/service/ratelimit.go). Empty if no limit applied.
  */
 function limitHeadersOf(
-  decisions: readonly Decision[],
+  states: readonly DescriptorState[],
   statuses: readonly DescriptorStatus[],
   names: LimitHeaderNames,
 ): readonly HeaderValue[] {
-  const status = described(decisions, statuses);
+  const status = described(states, statuses);
   if (status?.currentLimit === undefined) return [];
   const headers = [
     { key: names.limit, value: String(status.currentLimit.requestsPerUnit) },

@@ -74,8 +74,8 @@ export function heldRuleOf(policy: DomainPolicy, hold: TokenHold): HeldRule | un
 }
 
 /** Returns whether a concurrency limit can have placed this hold. */
-function hasSlots({ amount, fullMicros, costMicros = 0 }: TokenHold): boolean {
-  return amount <= MAX_SLOTS_PER_ITEM && fullMicros === 0 && costMicros === 0;
+function hasSlots({ amount, fullAtMicros, refillMicros = 0 }: TokenHold): boolean {
+  return amount <= MAX_SLOTS_PER_ITEM && fullAtMicros === 0 && refillMicros === 0;
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { TakeItem } from '../../limiter/bucket-store.js';
-import type { HoldId, Settlement } from '../../limiter/holds/hold.js';
+import type { Take } from '../../limiter/bucket-store.js';
+import type { HoldId, HoldValues } from '../../limiter/holds/hold.js';
 import { correctionOf } from '../../limiter/holds/settlement.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { FairCapacity } from '../../runtime/fair-capacity.js';
@@ -7,15 +7,16 @@ import type { HoldRecord } from '../record/decision-record.js';
 import type { HeldRule } from './held-rules.js';
 import { copyOf, type TokenHold } from './hold-token.js';
 
-export interface EndSource {
+export interface SettlementSource {
   /**
-   * Returns whether weir itself has caused the end, or whether its token was created by a process with the same key.
+   * Returns whether weir itself has caused the settlement, or whether its token was created by a process with the same
+   * key.
    */
-  isOwn(): boolean;
+  isAuthentic(): boolean;
 }
 
-export const OWN: EndSource = { isOwn: () => true };
-export const NOT_OWN: EndSource = { isOwn: () => false };
+export const AUTHENTIC: SettlementSource = { isAuthentic: () => true };
+export const NOT_AUTHENTIC: SettlementSource = { isAuthentic: () => false };
 
 /**
  * Why weir ends a hold. `request`: the request has ended. `reset`: the caller has reset the call. `abandoned`: no
@@ -24,13 +25,13 @@ export const NOT_OWN: EndSource = { isOwn: () => false };
  */
 type EndCause = 'request' | 'reset' | 'abandoned' | 'unanswered';
 
-/** The properties of an end, except those of its hold. */
+/** The properties of a settlement, except those of its hold. */
 export interface EndProperties {
   readonly domain: string;
   readonly held: HeldRule;
   readonly cause: EndCause;
-  readonly source: EndSource;
-  /** Identifies the connection of the call that reported the end. */
+  readonly source: SettlementSource;
+  /** Identifies the connection of the call that reported the settlement. */
   readonly connection: unknown;
   /** The use in hits; undefined if the use is unknown. */
   readonly used: number | undefined;
@@ -44,36 +45,36 @@ export interface EndProperties {
 type EndedHold = Omit<TokenHold, 'id' | 'suffix' | 'rule'> & { readonly id: HoldId | undefined };
 
 /** Returns a hold that stands for the oldest one in a bucket. */
-export function oldestHold({ key, tagLength }: Pick<TakeItem, 'key' | 'tagLength'>): EndedHold {
-  const unknown = { amount: 0, lifetimeMillis: 0, fullMicros: 0, freesUnknown: false, isLocal: false };
-  return { key, tagLength, id: undefined, ...unknown };
+export function oldestHold({ key, hashTagLength }: Pick<Take, 'key' | 'hashTagLength'>): EndedHold {
+  const unknown = { amount: 0, lifetimeMillis: 0, fullAtMicros: 0, freesUnknown: false, isLocal: false };
+  return { key, hashTagLength, id: undefined, ...unknown };
 }
 
 /**
- * The end of one hold, which weir sends to a store as a settlement. Very many ends may wait for a store, so all values
- * are fields of one object without closures. The item for the store is created only when it is sent.
+ * The end of one hold, which weir sends to a store as a settlement. Very many settlements may wait for a store, so all
+ * values are fields of one object without closures. The item for the store is created only when it is sent.
  */
-export class HoldEnd {
+export class HoldSettlement {
   readonly domain: string;
   readonly held: HeldRule;
   readonly cause: EndCause;
-  source: EndSource;
-  /** Undefined if the memory of the end does not count towards the share of the connection. */
+  source: SettlementSource;
+  /** Undefined if the memory of the settlement does not count towards the share of the connection. */
   connection: unknown;
   /** For a limit on concurrent requests, the slots of the hold. */
   readonly used: number | undefined;
   records: HoldRecord[] | undefined;
   key: string;
-  readonly tagLength: number;
-  /** Undefined if the end settles the oldest hold of its bucket. Such an end must not be sent twice. */
+  readonly hashTagLength: number;
+  /** Undefined if the settlement settles the oldest hold of its bucket. Such a settlement must not be sent twice. */
   id: HoldId | undefined;
   readonly amount: number;
   readonly lifetimeMillis: number;
-  readonly fullMicros: number;
-  readonly costMicros: number | undefined;
+  readonly fullAtMicros: number;
+  readonly refillMicros: number | undefined;
   readonly freesUnknown: boolean;
   readonly isLocal: boolean;
-  /** State of {@link LateEnds}: the budget that the memory of the end is charged to. */
+  /** State of {@link SettlementQueue}: the budget that the memory of the settlement is charged to. */
   room: FairCapacity | undefined;
   hasWaited = false;
   addedMicros = 0;
@@ -87,13 +88,13 @@ export class HoldEnd {
     this.connection = connection;
     this.records = records;
     this.key = hold.key;
-    this.tagLength = hold.tagLength;
+    this.hashTagLength = hold.hashTagLength;
     this.id = hold.id;
     this.used = this.isSlot ? hold.amount : used;
     this.amount = hold.amount;
     this.lifetimeMillis = hold.lifetimeMillis;
-    this.fullMicros = hold.fullMicros;
-    this.costMicros = hold.costMicros;
+    this.fullAtMicros = hold.fullAtMicros;
+    this.refillMicros = hold.refillMicros;
     this.freesUnknown = hold.freesUnknown;
     this.isLocal = hold.isLocal;
   }
@@ -108,23 +109,26 @@ export class HoldEnd {
     return this.isSlot ? this.amount : 1;
   }
 
-  /** Copies the texts of the end, which may be slices of its token, so that the token does not stay in memory. */
+  /**
+   * Copies the texts of the settlement, which may be slices of its token, so that the token does not stay in memory.
+   */
   dropToken(): void {
-    this.source = this.source.isOwn() ? OWN : NOT_OWN;
+    this.source = this.source.isAuthentic() ? AUTHENTIC : NOT_AUTHENTIC;
     this.key = copyOf(this.key);
     if (this.id !== undefined) this.id = copyOf(this.id);
   }
 
   /** Returns the item for the store. */
-  item(): TakeItem {
-    const { key, tagLength, used, id, amount, lifetimeMillis, fullMicros, costMicros, freesUnknown } = this;
+  item(): Take {
+    const { key, hashTagLength, used, id, amount, lifetimeMillis, fullAtMicros, refillMicros, freesUnknown } =
+      this;
     const { rate } = this.held;
     if (id !== undefined) {
-      const hold = { id, amount, lifetimeMillis, fullMicros, costMicros, freesUnknown };
-      return settlementItem(this, rate, hold, used);
+      const hold = { id, amount, lifetimeMillis, fullAtMicros, refillMicros, freesUnknown };
+      return settlementTake(this, rate, hold, used);
     }
     const change = { hits: used ?? 0, refund: false, enforcement: 'observe' } as const;
-    return { key, tagLength, rate, ...change, settles: 'oldest' };
+    return { key, hashTagLength, rate, ...change, settles: 'oldest' };
   }
 }
 
@@ -132,14 +136,14 @@ export class HoldEnd {
  * Returns the item that settles a hold. If the use is unknown, `used` is undefined, and the hold determines whether the
  * store keeps the hits or returns them. The slots of a concurrency limit are freed in any case.
  */
-export function settlementItem(
-  { key, tagLength }: Pick<TakeItem, 'key' | 'tagLength'>,
+export function settlementTake(
+  { key, hashTagLength }: Pick<Take, 'key' | 'hashTagLength'>,
   rate: Rate,
-  hold: Settlement,
+  hold: HoldValues,
   used: number | undefined,
-): TakeItem {
+): Take {
   const kept = hold.freesUnknown === true ? 0 : hold.amount;
   const final = rate.kind === 'concurrency' ? 0 : (used ?? kept);
   const { hits, refund } = correctionOf(final, hold.amount);
-  return { key, tagLength, rate, hits, refund, enforcement: 'observe', settles: hold };
+  return { key, hashTagLength, rate, hits, refund, enforcement: 'observe', settles: hold };
 }

@@ -1,5 +1,5 @@
 import { hash, randomFillSync } from 'node:crypto';
-import { BOUND_ID_START, HOLD_ID_DIGITS, type HoldOrder } from '../../limiter/holds/hold.js';
+import { BOUND_ID_START, HOLD_ID_DIGITS, type NewHold } from '../../limiter/holds/hold.js';
 
 /** Random bytes for many nonces, because one call that draws few bytes costs almost as much as one that draws many. */
 const pool = Buffer.alloc(3072);
@@ -19,7 +19,7 @@ function newNonce(): string {
 }
 
 /** A hold, and the terms that its id is computed from. */
-export interface BoundHold extends HoldOrder {
+export interface BoundHold extends NewHold {
   /** A nonce of 96 random bits, the digest of the rule, the effect of an unknown use, the hits and the lifetime. */
   readonly terms: string;
 }

@@ -1,9 +1,9 @@
-import { HOLD_ID_DIGITS, hasBoundId, type Settlement } from '../../limiter/holds/hold.js';
+import { HOLD_ID_DIGITS, type HoldValues, hasBoundId } from '../../limiter/holds/hold.js';
 import { divideKey, MAX_NAME_BYTES } from '../../policy/names/bucket-key.js';
 import { RULE_DIGEST_LENGTH } from '../../policy/names/stat-name.js';
 import type { Rule } from '../../policy/rule.js';
 import { FREES, idOfTerms, KEEPS, NONCE_LENGTH } from './hold-ids.js';
-import { type HoldMarks, MARK_LENGTH } from './hold-marks.js';
+import { MAC_LENGTH, type TokenMac } from './hold-marks.js';
 
 /** Number of digits of a {@link firstEditionDigest}: a number with 32 bits to base 36. */
 export const FIRST_EDITION_DIGITS = 7;
@@ -21,10 +21,10 @@ export function firstEditionDigest({ path, bucketSuffix }: Pick<Rule, 'path' | '
  * each hold. It also repeats the values that the store has. weir trusts none of these values: a store settles a hold
  * only if all of them match.
  */
-export interface TokenHold extends Settlement {
-  /** Name and tag of the bucket; see TakeItem. */
+export interface TokenHold extends HoldValues {
+  /** Name and tag of the bucket; see Take. */
   readonly key: string;
-  readonly tagLength: number;
+  readonly hashTagLength: number;
   /** Suffix of the bucket name; see `Rule.bucketSuffix`. */
   readonly suffix: string;
   /** Digest of the rule that placed the hold; see `Rule.digest`. */
@@ -53,7 +53,7 @@ const MAX_UINT32 = 0xffff_ffff;
 
 /** First character of a token. Tokens of the first edition begin with a digit. */
 const START = 'h';
-const HOLDS_AT = START.length + MARK_LENGTH;
+const HOLDS_AT = START.length + MAC_LENGTH;
 /** Maximum length of a token. Envoy keeps it in memory, and sends it back. */
 export const MAX_TOKEN_CHARACTERS = 8192;
 /**
@@ -65,14 +65,14 @@ const LONG_TOKEN = 1024;
 
 /**
  * Maximum length of a hold in a token, not counting the bucket name and the terms: a comma, the flags, dots,
- * `fullMicros`, a hyphen and `costMicros`.
+ * `fullAtMicros`, a hyphen and `refillMicros`.
  */
 const MAX_FRAME = 1 + 1 + 1 + 16 + 1 + 16 + 1;
 
 /** Number of holds that always fit into a token, even if the names of their buckets are as long as possible. */
 export const HOLDS_THAT_FIT = 5;
 
-/** Returns the maximum length of a token with these holds, before their `fullMicros` is known. */
+/** Returns the maximum length of a token with these holds, before their `fullAtMicros` is known. */
 export function maxTokenLength(holds: readonly Pick<PlacedHold, 'key' | 'terms'>[]): number {
   let length = HOLDS_AT;
   for (const { key, terms } of holds) length += MAX_FRAME + terms.length + nameOf(key).length;
@@ -80,13 +80,13 @@ export function maxTokenLength(holds: readonly Pick<PlacedHold, 'key' | 'terms'>
 }
 
 /**
- * Encodes the holds of one request. A token consists of a letter, a mark, and the holds, which are separated by commas.
- * A hold consists of a digit with its flags and the terms, then `fullMicros`, and then the name of the bucket,
- * separated by dots. For a token bucket, `fullMicros` is followed by a hyphen and `costMicros`.
+ * Encodes the holds of one request. A token consists of a letter, a MAC, and the holds, which are separated by commas.
+ * A hold consists of a digit with its flags and the terms, then `fullAtMicros`, and then the name of the bucket,
+ * separated by dots. For a token bucket, `fullAtMicros` is followed by a hyphen and `refillMicros`.
  */
-export function encodeToken(holds: readonly PlacedHold[], marks: Pick<HoldMarks, 'markOf'>): string {
+export function encodeToken(holds: readonly PlacedHold[], tokenMac: Pick<TokenMac, 'sign'>): string {
   const text = holds.length === 1 ? textOf(holds[0] as PlacedHold) : holds.map(textOf).join(',');
-  return START + marks.markOf(text, longestLifetime(holds)) + text;
+  return START + tokenMac.sign(text, longestLifetime(holds)) + text;
 }
 
 /** Returns the longest lifetime of the holds of a token, in milliseconds. */
@@ -96,10 +96,10 @@ function longestLifetime(holds: readonly (TokenHold | undefined)[]): number {
   return longest;
 }
 
-function textOf({ key, terms, fullMicros, costMicros = 0, isLocal }: PlacedHold): string {
+function textOf({ key, terms, fullAtMicros, refillMicros = 0, isLocal }: PlacedHold): string {
   const name = nameOf(key);
   const flags = (isLocal ? LOCAL_FLAG : 0) + (name === key ? 0 : ENCODED_FLAG);
-  const times = costMicros > 0 ? `${fullMicros}-${costMicros}` : `${fullMicros}`;
+  const times = refillMicros > 0 ? `${fullAtMicros}-${refillMicros}` : `${fullAtMicros}`;
   return `${flags}${terms}.${times}.${name}`;
 }
 
@@ -112,25 +112,33 @@ function nameOf(key: string): string {
  * holds may exist.
  */
 export class TokenSource {
-  readonly #marks: Pick<HoldMarks, 'isOwn'>;
+  readonly #tokenMac: Pick<TokenMac, 'isAuthentic'>;
   readonly #token: string;
   readonly #lifetimeMillis: number;
-  #isOwn: boolean | undefined;
+  #isAuthentic: boolean | undefined;
 
   /** `holds`: the decoded token. */
-  constructor(token: string, holds: readonly (TokenHold | undefined)[], marks: Pick<HoldMarks, 'isOwn'>) {
+  constructor(
+    token: string,
+    holds: readonly (TokenHold | undefined)[],
+    tokenMac: Pick<TokenMac, 'isAuthentic'>,
+  ) {
     this.#token = token;
     this.#lifetimeMillis = longestLifetime(holds);
-    this.#marks = marks;
+    this.#tokenMac = tokenMac;
   }
 
-  /** Checks the mark when it is called for the first time. */
-  isOwn(): boolean {
+  /** Checks the MAC when it is called for the first time. */
+  isAuthentic(): boolean {
     const token = this.#token;
-    this.#isOwn ??=
+    this.#isAuthentic ??=
       token.startsWith(START) &&
-      this.#marks.isOwn(token.slice(START.length, HOLDS_AT), token.slice(HOLDS_AT), this.#lifetimeMillis);
-    return this.#isOwn;
+      this.#tokenMac.isAuthentic(
+        token.slice(START.length, HOLDS_AT),
+        token.slice(HOLDS_AT),
+        this.#lifetimeMillis,
+      );
+    return this.#isAuthentic;
   }
 }
 
@@ -167,22 +175,22 @@ const FIRST_AMOUNT_AT = FIRST_RULE_AT + FIRST_EDITION_DIGITS;
 function decodeHold(text: string, isOfFirstEdition: boolean): TokenHold | undefined {
   const amountAt = isOfFirstEdition ? FIRST_AMOUNT_AT : AMOUNT_AT;
   const lifetimeAt = text.indexOf('.', amountAt) + 1;
-  const markAt = text.indexOf('.', lifetimeAt) + 1;
-  const nameAt = text.indexOf('.', markAt) + 1;
+  const timesAt = text.indexOf('.', lifetimeAt) + 1;
+  const nameAt = text.indexOf('.', timesAt) + 1;
   const flags = numberIn(text.slice(0, TERMS_AT), ALL_FLAGS);
   const amount = numberIn(text.slice(amountAt, lifetimeAt - 1), MAX_UINT32);
-  const lifetimeMillis = numberIn(text.slice(lifetimeAt, markAt - 1), MAX_UINT32);
-  const times = text.slice(markAt, nameAt - 1);
+  const lifetimeMillis = numberIn(text.slice(lifetimeAt, timesAt - 1), MAX_UINT32);
+  const times = text.slice(timesAt, nameAt - 1);
   const hyphenAt = times.indexOf('-');
   const hasCost = hyphenAt >= 0;
-  const fullMicros = numberIn(hasCost ? times.slice(0, hyphenAt) : times, Number.MAX_SAFE_INTEGER);
-  const costMicros = hasCost ? numberIn(times.slice(hyphenAt + 1), Number.MAX_SAFE_INTEGER) : undefined;
-  if (flags < 0 || amount < 0 || lifetimeMillis < 0 || fullMicros < 0) return undefined;
-  if (costMicros !== undefined && costMicros <= 0) return undefined;
+  const fullAtMicros = numberIn(hasCost ? times.slice(0, hyphenAt) : times, Number.MAX_SAFE_INTEGER);
+  const refillMicros = hasCost ? numberIn(times.slice(hyphenAt + 1), Number.MAX_SAFE_INTEGER) : undefined;
+  if (flags < 0 || amount < 0 || lifetimeMillis < 0 || fullAtMicros < 0) return undefined;
+  if (refillMicros !== undefined && refillMicros <= 0) return undefined;
   const key = keyIn(text.slice(nameAt), (flags & ENCODED_FLAG) !== 0);
   const parts = key === undefined ? undefined : divideKey(key);
   if (key === undefined || parts === undefined) return undefined;
-  const { tagLength, suffix } = parts;
+  const { hashTagLength, suffix } = parts;
   const isLocal = (flags & LOCAL_FLAG) !== 0;
   let id: string;
   let rule: string;
@@ -195,20 +203,20 @@ function decodeHold(text: string, isOfFirstEdition: boolean): TokenHold | undefi
   } else {
     const effect = text[EFFECT_AT];
     if ((flags & FREE_FLAG) !== 0 || (effect !== KEEPS && effect !== FREES)) return undefined;
-    id = idOfTerms(text.slice(TERMS_AT, markAt - 1));
+    id = idOfTerms(text.slice(TERMS_AT, timesAt - 1));
     rule = text.slice(RULE_AT, EFFECT_AT);
     freesUnknown = effect === FREES;
   }
   return {
     key,
-    tagLength,
+    hashTagLength,
     suffix,
     id,
     rule,
     amount,
     lifetimeMillis,
-    fullMicros,
-    costMicros,
+    fullAtMicros,
+    refillMicros,
     isLocal,
     freesUnknown,
   };

@@ -17,12 +17,12 @@ import { TurnScheduler, turn } from '../../runtime/turns.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
 import { applyReplacesAndQuotas } from '../enforcement.js';
-import type { PlannedTake, RequestContext } from '../plan.js';
+import type { MatchedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
 import { askStore } from '../store-failure.js';
 import { heldRule, heldRuleOf } from './held-rules.js';
-import { type EndProperties, HoldEnd, NOT_OWN, OWN, oldestHold } from './hold-end.js';
-import type { HoldMarks } from './hold-marks.js';
+import { AUTHENTIC, type EndProperties, HoldSettlement, NOT_AUTHENTIC, oldestHold } from './hold-end.js';
+import type { TokenMac } from './hold-marks.js';
 import {
   decodeToken,
   encodeToken,
@@ -34,9 +34,9 @@ import {
   type TokenHold,
   TokenSource,
 } from './hold-token.js';
-import { type EndResult, LateEnds } from './late-ends.js';
+import { SettlementQueue, type SettlementResult } from './late-ends.js';
 import { PlacedHolds, type PlacedRequest } from './placed-holds.js';
-import type { Settlements } from './settlements.js';
+import type { TokenResults } from './settlements.js';
 
 /**
  * Maximum work of the settlements that weir sends immediately for one request. A single settlement may be more work.
@@ -61,9 +61,9 @@ export interface HoldsOptions {
   readonly local: LocalStore;
   readonly clock: Clock;
   readonly counts: HoldCounts;
-  readonly observer: { readonly counts: Pick<DecisionCounts, 'forgiven'> };
+  readonly observer: { readonly counts: Pick<DecisionCounts, 'uncollected'> };
   readonly answers: Pick<AnswerOptions, 'holdNames'>;
-  readonly marks: HoldMarks;
+  readonly tokenMac: TokenMac;
   /** Returns the policies in effect. */
   readonly policies: () => PolicySet | undefined;
   /** Maximum time for a store call, in microseconds. */
@@ -77,7 +77,7 @@ export interface HoldsOptions {
  */
 export class Holds {
   readonly #options: HoldsOptions;
-  readonly #late: LateEnds;
+  readonly #late: SettlementQueue;
   readonly #placed = new PlacedHolds((request) => this.#releaseInTurn(request));
   /** When a connection closes, all of its calls are reset. Releasing their holds must not delay other callers. */
   readonly #releases = new TurnScheduler<() => void>({
@@ -87,11 +87,11 @@ export class Holds {
 
   constructor(options: HoldsOptions) {
     this.#options = options;
-    this.#late = new LateEnds(
+    this.#late = new SettlementQueue(
       options.clock,
-      (end) => this.#send(end),
-      (end, result) => this.#report(end, result),
-      (end) => (end.isLocal ? undefined : options.store.serverOf?.(end.item())),
+      (settlement) => this.#send(settlement),
+      (settlement, result) => this.#report(settlement, result),
+      (settlement) => (settlement.isLocal ? undefined : options.store.serverOf?.(settlement.item())),
     );
   }
 
@@ -106,7 +106,7 @@ export class Holds {
     { descriptors, exceeded }: RateLimitRequest,
     policy: DomainPolicy,
     connection: unknown,
-  ): Settlements | undefined {
+  ): TokenResults | undefined {
     const ends: HoldRecord[][] = [];
     const uses: TokenUse[] = [];
     // Most requests settle one hold. A map would have to hash its token, which is long.
@@ -133,7 +133,7 @@ export class Holds {
     for (const { token, used, records } of uses) {
       characters += token.length;
       const holds = characters > MAX_TOKENS_CHARACTERS ? [undefined] : decodeToken(token);
-      const source = new TokenSource(token, holds, this.#options.marks);
+      const source = new TokenSource(token, holds, this.#options.tokenMac);
       for (const hold of holds) {
         const kept = exceeded === undefined ? undefined : hold?.amount;
         const use = { source, connection, used: used ?? kept, records };
@@ -148,29 +148,29 @@ export class Holds {
    * is done immediately has the same bound as for tokens. A failed settlement is repeated only if it is certain that
    * the store has not executed it. Returns undefined if there is nothing to wait for.
    */
-  settleOldest({ decisions, policy, caller }: RequestContext): Promise<unknown> | undefined {
+  settleOldest({ states, policy, caller }: RequestContext): Promise<unknown> | undefined {
     const { domain } = policy;
     const { connection } = caller;
     const running: Promise<void>[] = [];
     let work = 0;
-    for (const decision of decisions) {
-      if (decision.oldestEnds.length === 0) continue;
+    for (const state of states) {
+      if (state.oldestSettlements.length === 0) continue;
       const records: HoldRecord[] = [];
-      // Any caller can report such an end, so it is not an own end.
-      const common = { domain, cause: 'request', source: NOT_OWN, connection, records } as const;
-      decision.ends = records;
-      for (const take of decision.oldestEnds) {
+      // Any caller can report such a settlement, so it is not an own settlement.
+      const common = { domain, cause: 'request', source: NOT_AUTHENTIC, connection, records } as const;
+      state.settlementRecords = records;
+      for (const take of state.oldestSettlements) {
         const held = heldRule(take.rule as Rule);
-        const end = new HoldEnd(oldestHold(take), { ...common, held, used: take.hits });
-        this.#end(end, work >= MAX_WORK_AT_ONCE, running);
-        work += end.work;
+        const settlement = new HoldSettlement(oldestHold(take), { ...common, held, used: take.hits });
+        this.#end(settlement, work >= MAX_WORK_AT_ONCE, running);
+        work += settlement.work;
       }
     }
     return allOf(running);
   }
 
   /** Returns whether the holds of a request fit into a token of the length that replicas accept. */
-  fitIntoToken(takes: readonly PlannedTake[]): boolean {
+  fitIntoToken(takes: readonly MatchedTake[]): boolean {
     if (takes.length <= HOLDS_THAT_FIT) return true;
     const placed = takes.flatMap(({ key, rule, holds }) =>
       holds !== undefined && rule?.hold?.pair === 'token' ? [{ key, terms: holds.terms }] : [],
@@ -203,7 +203,7 @@ export class Holds {
       if (take.rule?.hold?.pair === 'token') named = append(named, hold);
     }
     if (holds.length === 0) return;
-    if (named.length > 0) context.token = encodeToken(named, this.#options.marks);
+    if (named.length > 0) context.token = encodeToken(named, this.#options.tokenMac);
     // A connection with little traffic keeps its listeners for a long time. They must not keep the policy and the rows
     // of its plans in memory after a reload has replaced them.
     const { policy, caller } = context;
@@ -230,22 +230,22 @@ export class Holds {
    */
   #endAbandoned(
     { policy, caller }: RequestContext,
-    take: PlannedTake,
-    outcome: PlannedTake['outcome'] | undefined,
+    take: MatchedTake,
+    outcome: MatchedTake['outcome'] | undefined,
   ): void {
-    if (take.rate.kind === 'token_bucket' && outcome?.fullMicros === undefined) return;
+    if (take.rate.kind === 'token_bucket' && outcome?.fullAtMicros === undefined) return;
     const hold = tokenHold(take, false, outcome);
     const held = hold && heldRuleOf(policy, hold);
     if (hold === undefined || held === undefined) return;
-    const isPlaced = outcome?.fullMicros !== undefined;
+    const isPlaced = outcome?.fullAtMicros !== undefined;
     const cause = isPlaced ? 'abandoned' : 'unanswered';
-    const source = isPlaced ? OWN : NOT_OWN;
+    const source = isPlaced ? AUTHENTIC : NOT_AUTHENTIC;
     const { domain } = policy;
     const { connection } = caller;
-    void this.#late.add(new HoldEnd(hold, { domain, held, cause, source, connection, used: 0 }));
+    void this.#late.add(new HoldSettlement(hold, { domain, held, cause, source, connection, used: 0 }));
   }
 
-  /** Waits for releases, and for ends that no request waits for; see {@link LateEnds.drain}. */
+  /** Waits for releases, and for settlements that no request waits for; see {@link SettlementQueue.drain}. */
   async drain(graceMs: number): Promise<number> {
     const { clock } = this.#options;
     const endMicros = clock.monotonicMicros() + graceMs * 1000;
@@ -278,49 +278,53 @@ export class Holds {
       record(use.records, { event: kind });
       return 1;
     }
-    const end = new HoldEnd(hold, { domain, held, cause: 'request', ...use });
-    this.#end(end, isDeferred, running);
-    return end.work;
+    const settlement = new HoldSettlement(hold, { domain, held, cause: 'request', ...use });
+    this.#end(settlement, isDeferred, running);
+    return settlement.work;
   }
 
   /** Settles a hold immediately, or later if its request has already sent enough settlements. */
-  #end(end: HoldEnd, isDeferred: boolean, running: Promise<void>[]): void {
-    const sent = isDeferred ? this.#late.defer(end) : this.#late.add(end);
+  #end(settlement: HoldSettlement, isDeferred: boolean, running: Promise<void>[]): void {
+    const sent = isDeferred ? this.#late.defer(settlement) : this.#late.add(settlement);
     if (sent !== undefined) running.push(sent);
   }
 
   /**
-   * Counts the results of an end, and records the first result for its request. A hold counts as settled only if the
-   * store confirms it. If the store executed an earlier attempt but its answer was lost, the store no longer knows the
-   * hold.
+   * Counts the results of a settlement, and records the first result for its request. A hold counts as settled only if
+   * the store confirms it. If the store executed an earlier attempt but its answer was lost, the store no longer knows
+   * the hold.
    */
-  #report(end: HoldEnd, result: EndResult): void {
+  #report(settlement: HoldSettlement, result: SettlementResult): void {
     const { counts, observer } = this.#options;
-    const { domain, cause, used, records } = end;
-    const { path: rule } = end.held.rule;
+    const { domain, cause, used, records } = settlement;
+    const { path: rule } = settlement.held.rule;
     // The request does not wait for later results.
-    end.records = undefined;
+    settlement.records = undefined;
     if (result === 'waiting' || result === 'lost') {
       // If the token is invented, there is no hold to lose. The same may be true if the store did not answer the start.
-      const isLoss = end.id === undefined || end.source.isOwn();
+      const isLoss = settlement.id === undefined || settlement.source.isAuthentic();
       if (result === 'lost' && isLoss) counts.lost(domain, rule);
       else if (result === 'lost' && cause === 'request') counts.unsettled(domain, 'unverified');
-      record(records, { event: result, rule, ...(end.id && { hits: end.amount }), used }, end.id);
+      record(
+        records,
+        { event: result, rule, ...(settlement.id && { hits: settlement.amount }), used },
+        settlement.id,
+      );
       return;
     }
-    const outcome = Array.isArray(result) ? result[0] : undefined;
+    const outcome = typeof result === 'string' || result instanceof StorageError ? undefined : result[0];
     const isSettled = outcome?.hold === 'settled';
     if (cause !== 'request') {
-      if (isSettled && cause === 'reset') counts.released(domain, rule, end.amount);
+      if (isSettled && cause === 'reset') counts.released(domain, rule, settlement.amount);
     } else if (!isSettled) {
       counts.unsettled(domain, 'unknown');
-      record(records, { event: 'unknown', rule }, end.id);
+      record(records, { event: 'unknown', rule }, settlement.id);
     } else {
-      const { forgiven, heldHits = 0 } = outcome;
-      const hits = end.id === undefined ? heldHits : end.amount;
+      const { uncollectedHits, heldHits = 0 } = outcome;
+      const hits = settlement.id === undefined ? heldHits : settlement.amount;
       counts.settled(domain, rule, hits, used);
-      if (forgiven > 0) observer.counts.forgiven(domain, rule, forgiven);
-      record(records, { event: 'settled', rule, hits, used }, end.id);
+      if (uncollectedHits > 0) observer.counts.uncollected(domain, rule, uncollectedHits);
+      record(records, { event: 'settled', rule, hits, used }, settlement.id);
     }
   }
 
@@ -332,7 +336,7 @@ export class Holds {
   /**
    * Releases the holds of a request whose caller has reset the call. As for tokens, the rules are looked up in the
    * current policy. Expired holds are skipped, because a connection with little traffic remembers its calls for longer
-   * than the marks of their tokens are valid.
+   * than the MACs of their tokens are valid.
    */
   #release(request: PlacedRequest, isDeferred: boolean): void {
     const { domain, connection, placedMicros } = request;
@@ -344,32 +348,39 @@ export class Holds {
     for (const hold of holds) {
       const held = hold.lifetimeMillis * 1000 > ageMicros ? heldRuleOf(policy, hold) : undefined;
       if (held === undefined) continue;
-      const end = new HoldEnd(hold, { domain, held, cause: 'reset', source: OWN, connection, used: 0 });
-      void (isDeferred ? this.#late.defer(end) : this.#late.add(end));
+      const settlement = new HoldSettlement(hold, {
+        domain,
+        held,
+        cause: 'reset',
+        source: AUTHENTIC,
+        connection,
+        used: 0,
+      });
+      void (isDeferred ? this.#late.defer(settlement) : this.#late.add(settlement));
     }
   }
 
-  #send(end: HoldEnd): TakeResult | Promise<TakeResult> {
+  #send(settlement: HoldSettlement): TakeResult | Promise<TakeResult> {
     const { store, clock, storeTimeoutMicros } = this.#options;
-    if (end.isLocal) return this.#sendLocally(end);
-    const result = askStore(store, [end.item()], clock.monotonicMicros() + storeTimeoutMicros);
-    if (end.id !== undefined) return result;
+    if (settlement.isLocal) return this.#sendLocally(settlement);
+    const result = askStore(store, [settlement.item()], clock.monotonicMicros() + storeTimeoutMicros);
+    if (settlement.id !== undefined) return result;
     return result instanceof Promise
-      ? result.then((late) => this.#orLocally(end, late))
-      : this.#orLocally(end, result);
+      ? result.then((late) => this.#orLocally(settlement, late))
+      : this.#orLocally(settlement, result);
   }
 
   /** If the store is unavailable and local buckets replace it, settles the oldest local hold instead. */
-  #orLocally(end: HoldEnd, result: TakeResult): TakeResult | Promise<TakeResult> {
+  #orLocally(settlement: HoldSettlement, result: TakeResult): TakeResult | Promise<TakeResult> {
     if (!(result instanceof StorageError) || !result.unsent) return result;
-    if (answerOf(end.held.rule.onStoreFailure) !== 'local') return result;
-    const local = this.#sendLocally(end);
+    if (answerOf(settlement.held.rule.onStoreFailure) !== 'local') return result;
+    const local = this.#sendLocally(settlement);
     return Array.isArray(local) && local[0]?.hold === 'settled' ? local : result;
   }
 
-  #sendLocally(end: HoldEnd): TakeResult | Promise<TakeResult> {
-    const { onStoreFailure } = end.held.rule;
-    return askStore(this.#options.local, [{ ...end.item(), onStoreFailure }], Infinity);
+  #sendLocally(settlement: HoldSettlement): TakeResult | Promise<TakeResult> {
+    const { onStoreFailure } = settlement.held.rule;
+    return askStore(this.#options.local, [{ ...settlement.item(), onStoreFailure }], Infinity);
   }
 }
 
@@ -392,22 +403,22 @@ function allOf(running: readonly Promise<void>[]): Promise<unknown> | undefined 
 
 /** Returns the hold of an item, as the token contains it; undefined if the item places no hold. */
 function tokenHold(
-  { key, tagLength, hits, holds, rule, outcome: ownOutcome }: PlannedTake,
+  { key, hashTagLength, hits, holds, rule, outcome: ownOutcome }: MatchedTake,
   isLocal: boolean,
   outcome = ownOutcome,
 ): PlacedHold | undefined {
   if (holds === undefined || rule === undefined) return undefined;
   const { id, lifetimeMillis, freesUnknown = false, terms } = holds;
-  const { fullMicros = 0, costMicros = 0 } = outcome ?? {};
+  const { fullAtMicros = 0, refillMicros = 0 } = outcome ?? {};
   return {
     key,
-    tagLength,
+    hashTagLength,
     suffix: rule.bucketSuffix,
     id,
     lifetimeMillis,
     amount: hits,
-    fullMicros,
-    costMicros,
+    fullAtMicros,
+    refillMicros,
     rule: rule.digest,
     terms,
     isLocal,

@@ -1,7 +1,7 @@
 import type { HoldRecord } from '../record/decision-record.js';
 
 /** The settlements for the tokens in one request. */
-export interface Settlements {
+export interface TokenResults {
   /**
    * The results of settling each token, for logs and traces, by the index of the descriptor. If several descriptors
    * have the same token, only the first one has the results. Undefined for descriptors without a token.

@@ -2,7 +2,7 @@ import type { Entry } from '../../limiter/entry.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { Rule } from '../../policy/rule.js';
 import { tightestOf } from '../answer/denial.js';
-import type { Decision } from '../plan.js';
+import type { DescriptorState } from '../plan.js';
 import { codeName } from './decision-record.js';
 import type { ReportedRequest } from './record-of.js';
 
@@ -62,18 +62,18 @@ export const LOGGED_UNKNOWN_DOMAIN: LoggedDecision = {
 };
 
 /** Returns the unlimited rule that decides a descriptor. */
-export function unlimitedRule({ takes, match }: Decision): Rule | undefined {
+export function unlimitedRule({ takes, match }: DescriptorState): Rule | undefined {
   return takes.length === 0 ? match.rules[0] : undefined;
 }
 
 /** Returns the log fields of a decided descriptor. */
-export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDecision {
-  const { takes } = decision;
+export function loggedLimits(state: DescriptorState, overLimit: boolean): LoggedDecision {
+  const { takes } = state;
   const shown = tightestOf(takes, undefined);
-  const rule = shown?.label ?? takes[0]?.label ?? unlimitedRule(decision)?.path ?? '';
+  const rule = shown?.rulePath ?? takes[0]?.rulePath ?? unlimitedRule(state)?.path ?? '';
   return {
     rule,
-    unmatched: rule !== '' || decision.onlyEnds ? undefined : 'entries',
+    unmatched: rule !== '' || state.onlySettles ? undefined : 'entries',
     code: codeName(overLimit),
     remaining: shown?.outcome.remaining,
   };

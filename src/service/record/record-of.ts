@@ -3,7 +3,7 @@ import type { Entry } from '../../limiter/entry.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
-import { type Decision, hitsOf, isSoft, type PlannedTake, type RequestContext } from '../plan.js';
+import { type DescriptorState, hitsOf, isSoft, type MatchedTake, type RequestContext } from '../plan.js';
 import {
   codeName,
   type DecisionRecord,
@@ -23,7 +23,7 @@ const MAX_RECORDED_SOFT_LIMITS = 32;
 
 /** The part of a {@link RequestContext} that logs and spans need; a domain without a policy has no complete one. */
 export interface ReportedRequest
-  extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decidedMicros' | 'decisions'> {
+  extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decidedMicros' | 'states'> {
   readonly policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>;
 }
 
@@ -56,40 +56,40 @@ export function recordOf(
 /** Records a summary of the decision in the span of a request. */
 export function recordSpan(
   span: DecisionSpan,
-  { policy, decisions }: ReportedRequest,
+  { policy, states }: ReportedRequest,
   { overallCode, statuses }: RateLimitResponse,
   reason: UndecidedReason | undefined,
 ): void {
   const overLimit = overallCode === CODE.OVER_LIMIT;
   const denying = overLimit ? statuses.findIndex(({ code }) => code === CODE.OVER_LIMIT) : -1;
-  const shownDecision = decisions[denying] ?? decisions.find(({ takes }) => takes.length > 0);
+  const shownDecision = states[denying] ?? states.find(({ takes }) => takes.length > 0);
   const shown = shownDecision === undefined ? undefined : tightestOf(shownDecision.takes, undefined);
   span.decided(
     policy.domain,
     codeName(overLimit),
-    shown?.label ?? '',
+    shown?.rulePath ?? '',
     reason,
-    decisions.flatMap(holdsOf)[0]?.event,
+    states.flatMap(holdsOf)[0]?.event,
   );
 }
 
 function descriptorRecord(
-  { request, policy, decisions }: ReportedRequest,
+  { request, policy, states }: ReportedRequest,
   response: RateLimitResponse,
   at: number,
 ): DescriptorRecord {
   const { secretKeys } = policy;
   const descriptor = request.descriptors[at] as Descriptor;
-  const decision = decisions[at];
+  const state = states[at];
   const { entries: sent, limit, isNegativeHits } = descriptor;
-  const entries = decision?.match.entries ?? sent;
-  const takes = decision?.takes ?? [];
+  const entries = state?.match.entries ?? sent;
+  const takes = state?.takes ?? [];
   const shown = tightestOf(takes, undefined);
-  const first = takes[0]?.label ?? decision?.match.rules[0]?.path;
+  const first = takes[0]?.rulePath ?? state?.match.rules[0]?.path;
   // A quota that is over its limit next to one that is not has the status OVER_LIMIT, but allows the request.
   const overLimit =
     response.overallCode === CODE.OVER_LIMIT && response.statuses[at]?.code === CODE.OVER_LIMIT;
-  const hasToken = decision?.ends !== undefined && decision.oldestEnds.length === 0;
+  const hasToken = state?.settlementRecords !== undefined && state.oldestSettlements.length === 0;
   return {
     entries: shownEntries(entries, secretKeys),
     sent: entries === sent || hasToken ? undefined : shownEntries(sent, secretKeys),
@@ -97,28 +97,28 @@ function descriptorRecord(
     hits: hitsOf(descriptor, request),
     refund: isNegativeHits,
     override: limit,
-    rule: shown?.label ?? first ?? '',
+    rule: shown?.rulePath ?? first ?? '',
     code: codeName(overLimit),
     limit: shown?.rate.reportedLimit,
     remaining: shown?.outcome.remaining,
-    wouldBeThrottled: !overLimit && takes.some((take) => take.outcome?.limited === true && !isSoft(take)),
+    wouldBeThrottled: !overLimit && takes.some((take) => take.outcome?.overLimit === true && !isSoft(take)),
     overSoftLimits: overSoftLimits(takes),
-    holds: decision === undefined ? [] : holdsOf(decision),
+    holds: state === undefined ? [] : holdsOf(state),
   };
 }
 
 /** Returns the names of the soft limits that a descriptor exceeds. */
-function overSoftLimits(takes: readonly PlannedTake[]): readonly string[] {
-  const over = takes.filter((take) => take.outcome?.limited === true && isSoft(take));
-  return over.slice(0, MAX_RECORDED_SOFT_LIMITS).map(({ label }) => label);
+function overSoftLimits(takes: readonly MatchedTake[]): readonly string[] {
+  const over = takes.filter((take) => take.outcome?.overLimit === true && isSoft(take));
+  return over.slice(0, MAX_RECORDED_SOFT_LIMITS).map(({ rulePath }) => rulePath);
 }
 
 /** Returns the holds that a descriptor placed or ended. */
-function holdsOf({ takes, ends }: Decision): readonly HoldRecord[] {
-  const records = [...(ends ?? [])];
-  for (const { label, hits, holds, outcome } of takes) {
+function holdsOf({ takes, settlementRecords }: DescriptorState): readonly HoldRecord[] {
+  const records = [...(settlementRecords ?? [])];
+  for (const { rulePath, hits, holds, outcome } of takes) {
     if (outcome?.hold !== 'placed' || holds === undefined) continue;
-    records.push({ event: 'placed', id: holds.id, rule: label, hits });
+    records.push({ event: 'placed', id: holds.id, rule: rulePath, hits });
   }
   return records.slice(0, MAX_RECORDED_HOLDS);
 }

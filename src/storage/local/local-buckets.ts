@@ -1,4 +1,4 @@
-import type { LocalStore, LocalTake, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import type { LocalStore, LocalTake, Take, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { shareOf } from '../../limiter/failure-policy.js';
 import { LocalRates } from '../../limiter/local-rate.js';
@@ -60,17 +60,17 @@ export class LocalBuckets implements LocalStore {
     await this.memory.close();
   }
 
-  #partOf({ onStoreFailure, ...item }: LocalTake): TakeItem {
-    const { key, tagLength, rate, hits, refund, enforcement, holds, settles } = item;
+  #partOf({ onStoreFailure, ...item }: LocalTake): Take {
+    const { key, hashTagLength, rate, hits, refund, enforcement, holds, settles } = item;
     const local = this.#rates.of(rate, shareOf(onStoreFailure));
     return {
-      ...{ key, tagLength, rate: local, hits, refund, enforcement },
+      ...{ key, hashTagLength, rate: local, hits, refund, enforcement },
       ...(holds !== undefined && { holds }),
       ...(settles !== undefined && { settles }),
     };
   }
 }
 
-function reported(item: TakeItem | undefined): number {
+function reported(item: Take | undefined): number {
   return item?.rate.reportedLimit ?? 0;
 }

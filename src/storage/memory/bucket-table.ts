@@ -122,7 +122,8 @@ export class BucketTable {
       heap.push(slot, this.expiryOf(slot, tokenMicros));
     } else {
       const before = records.wholeOf(slot);
-      const mayBeSooner = bucket.unit < 0 || bucket.unit !== records.unitOf(slot) || bucket.whole <= before;
+      const mayBeSooner =
+        bucket.unit < 0 || bucket.unit !== records.unitOf(slot) || bucket.wholeMicros <= before;
       records.storeState(slot, bucket);
       // A later time is corrected when the entry reaches the top. A sooner time, after a refund or with another limit,
       // must be stored now.
@@ -290,8 +291,8 @@ class BucketRecords {
     const doubles = this.doublesOf(slot);
     const at = placeOf(slot);
     doubles[at + UNIT] = bucket.unit;
-    doubles[at + WHOLE] = bucket.whole;
-    doubles[at + PART] = bucket.part;
+    doubles[at + WHOLE] = bucket.wholeMicros;
+    doubles[at + PART] = bucket.remainder;
   }
 
   unitOf(slot: Slot): number {

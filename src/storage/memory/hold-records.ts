@@ -1,4 +1,4 @@
-import { type HeldHits, HOLD_ID_DIGITS, type Settlement } from '../../limiter/holds/hold.js';
+import { type HeldHits, HOLD_ID_DIGITS, type HoldValues } from '../../limiter/holds/hold.js';
 import type { ChainedRecords } from './key-index.js';
 import { chunkOf, placeOf, RecordArena, type Slot } from './record-arena.js';
 
@@ -8,7 +8,7 @@ import { chunkOf, placeOf, RecordArena, type Slot } from './record-arena.js';
  *   0     1                  2             3                4                5               6
  *   mark  id 1st | id 2nd    id 3rd | set  hits | lifetime  next | position  before | after  cost
  *
- * The mark is `fullMicros`, or -1 - `takenMicros` if `fullMicros` is 0. In the first case, the table computes
+ * The mark is `fullAtMicros`, or -1 - `takenMicros` if `fullAtMicros` is 0. In the first case, the table computes
  * `takenMicros` from the time at which the hold expires.
  */
 const WORDS = 7;
@@ -64,15 +64,15 @@ export class HoldRecords implements ChainedRecords<HoldId> {
 
   store(
     slot: Slot,
-    { amount, fullMicros, costMicros = 0 }: HeldHits,
+    { amount, fullAtMicros, refillMicros = 0 }: HeldHits,
     lifetimeMillis: number,
     takenMicros: number,
   ): void {
     const doubles = this.#doublesOf(slot);
     const ints = this.#intsOf(slot);
     const at = placeOf(slot);
-    doubles[at + MARK] = fullMicros > 0 ? fullMicros : -1 - takenMicros;
-    doubles[at + COST] = costMicros;
+    doubles[at + MARK] = fullAtMicros > 0 ? fullAtMicros : -1 - takenMicros;
+    doubles[at + COST] = refillMicros;
     ints[2 * at + AMOUNT] = amount;
     ints[2 * at + LIFETIME] = lifetimeMillis;
   }
@@ -86,11 +86,11 @@ export class HoldRecords implements ChainedRecords<HoldId> {
     return mark < 0 ? -1 - mark : endMicros - 1000 * this.lifetimeOf(slot);
   }
 
-  fullMicrosOf(slot: Slot): number {
+  fullAtMicrosOf(slot: Slot): number {
     return Math.max(0, this.#doublesOf(slot)[placeOf(slot) + MARK] as number);
   }
 
-  costMicrosOf(slot: Slot): number {
+  refillMicrosOf(slot: Slot): number {
     return this.#doublesOf(slot)[placeOf(slot) + COST] as number;
   }
 
@@ -109,12 +109,12 @@ export class HoldRecords implements ChainedRecords<HoldId> {
   }
 
   /** Returns whether the hold has these values. */
-  isHoldOf(slot: Slot, { amount, lifetimeMillis, fullMicros, costMicros = 0 }: Settlement): boolean {
+  isHoldOf(slot: Slot, { amount, lifetimeMillis, fullAtMicros, refillMicros = 0 }: HoldValues): boolean {
     return (
       this.amountOf(slot) === amount &&
       this.lifetimeOf(slot) === lifetimeMillis &&
-      this.fullMicrosOf(slot) === fullMicros &&
-      this.costMicrosOf(slot) === costMicros
+      this.fullAtMicrosOf(slot) === fullAtMicros &&
+      this.refillMicrosOf(slot) === refillMicros
     );
   }
 

@@ -1,9 +1,9 @@
-import type { TakeItem } from '../../limiter/bucket-store.js';
+import type { Take } from '../../limiter/bucket-store.js';
 import {
   type HeldHits,
-  type HoldOrder,
+  type HoldValues,
   MAX_SLOTS_PER_ITEM,
-  type Settlement,
+  type NewHold,
 } from '../../limiter/holds/hold.js';
 import {
   type HeldBucket,
@@ -11,7 +11,7 @@ import {
   type StoredHold,
   storedCount,
 } from '../../limiter/holds/hold-book.js';
-import { expectState } from '../../runtime/invariant.js';
+import { checkInvariant } from '../../runtime/invariant.js';
 import { ExpiryHeap } from './expiry-heap.js';
 import { HoldId, HoldRecords } from './hold-records.js';
 import { KeyIndex } from './key-index.js';
@@ -25,7 +25,7 @@ const SET_BYTES = 288;
 const MAX_EXPIRED_PER_TURN = 1000;
 
 /** A bucket to which the hits of expired holds are returned, and the rate of its latest hold. */
-export type FreedBucket = Pick<TakeItem, 'key' | 'rate'>;
+export type FreedBucket = Pick<Take, 'key' | 'rate'>;
 
 /** An expired hold, and the bucket to which its hits are returned. */
 interface ExpiredHold {
@@ -79,7 +79,7 @@ export class HoldTable {
   #lastKey = '';
   #lastSet: HoldSet | undefined;
   /** The latest settlement whose hold was found, and the slot of this hold. Undefined after a record has moved. */
-  #found: Settlement | undefined;
+  #found: HoldValues | undefined;
   #foundSlot: Slot = -1;
   #setBytes = 0;
   #isExpiring = false;
@@ -156,7 +156,7 @@ export class HoldTable {
    */
   add(
     key: string,
-    hold: HoldOrder,
+    hold: NewHold,
     held: HeldHits,
     takenMicros: number,
     slots = 1,
@@ -184,7 +184,7 @@ export class HoldTable {
   }
 
   /** Returns the time at which a hold was placed; -1 if no hold has all values of `settles`. */
-  takenMicrosOf(key: string, settles: Settlement, nowMicros = this.#monotonicMicros()): number {
+  takenMicrosOf(key: string, settles: HoldValues, nowMicros = this.#monotonicMicros()): number {
     const slot = this.#index.find(this.#id.load(settles.id, 0));
     if (slot < 0 || this.#heap.keyOf(slot) <= nowMicros) return -1;
     const isSame = this.#setOf(slot).key === key && this.#records.isHoldOf(slot, settles);
@@ -210,7 +210,7 @@ export class HoldTable {
   }
 
   /** Removes a hold, with all its slots. */
-  settle(settles: Settlement, slots = 1): void {
+  settle(settles: HoldValues, slots = 1): void {
     for (let slot = 0; slot < slots; slot++) {
       const found =
         this.#found === settles ? this.#foundSlot : this.#index.find(this.#id.load(settles.id, slot));
@@ -255,8 +255,8 @@ export class HoldTable {
           id: this.#records.idOf(slot),
           amount,
           lifetimeMillis,
-          fullMicros: this.#records.fullMicrosOf(slot),
-          costMicros: this.#records.costMicrosOf(slot),
+          fullAtMicros: this.#records.fullAtMicrosOf(slot),
+          refillMicros: this.#records.refillMicrosOf(slot),
           freesUnknown,
           remainingMicros: this.#heap.keyOf(slot) - nowMicros,
         });
@@ -304,8 +304,8 @@ export class HoldTable {
     return {
       takenMicros: this.#takenMicrosAt(slot),
       amount: this.#records.amountOf(slot),
-      fullMicros: this.#records.fullMicrosOf(slot),
-      costMicros: this.#records.costMicrosOf(slot),
+      fullAtMicros: this.#records.fullAtMicrosOf(slot),
+      refillMicros: this.#records.refillMicrosOf(slot),
     };
   }
 
@@ -334,7 +334,7 @@ export class HoldTable {
     const queue = this.#queueOf(set, this.#records.lifetimeOf(slot));
     queue.remove(slot);
     if (queue.first < 0 && set.queues.length > 1) set.queues.splice(set.queues.indexOf(queue), 1);
-    expectState(set.count > 0, 'the set of a hold is not empty');
+    checkInvariant(set.count > 0, 'the set of a hold is not empty');
     if (--set.count === 0) {
       this.#sets.delete(set.key);
       if (this.#lastSet === set) this.#lastSet = undefined;

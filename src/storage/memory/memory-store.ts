@@ -1,14 +1,14 @@
-import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import type { BucketStore, Take, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
-import { freesExpired, placeableHold, type SettledHold, type Settlement } from '../../limiter/holds/hold.js';
+import { freesExpired, type HoldValues, placeableHold, type SettledHold } from '../../limiter/holds/hold.js';
 import {
   type HeldBucket,
-  type HoldBook,
+  type HoldInspector,
   type ListedHolds,
   mergedHolds,
 } from '../../limiter/holds/hold-book.js';
-import { settlementOf } from '../../limiter/holds/settlement.js';
+import { settlementOperation } from '../../limiter/holds/settlement.js';
 import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { BucketTable } from './bucket-table.js';
@@ -39,7 +39,7 @@ const MAX_COMPARED_ITEMS = 8;
  * Buckets in this process. Synchronous, without a promise or closure for each request. If it is full, it evicts the
  * bucket that will be full soonest, and counts it in `evictions`.
  */
-export class MemoryStore implements BucketStore, HoldBook {
+export class MemoryStore implements BucketStore, HoldInspector {
   /**
    * Number of holds since the start for which there was no memory. The items that should have placed them are limited.
    */
@@ -102,18 +102,18 @@ export class MemoryStore implements BucketStore, HoldBook {
     return this.holds.size > 0;
   }
 
-  take(items: readonly TakeItem[]): readonly TakeOutcome[] {
+  take(takes: readonly Take[]): readonly TakeOutcome[] {
     const tokenMicros = this.clock.monotonicMicros();
-    const windowMicros = needsWallClock(items) ? this.clock.wallMicros() : 0;
+    const windowMicros = needsWallClock(takes) ? this.clock.wallMicros() : 0;
     const { buckets, findings } = this;
     if (this.holds.size > 0) this.holds.expire(tokenMicros);
-    this.load(items, tokenMicros);
-    decide(items, buckets, findings, tokenMicros, windowMicros, this.countDeniedHits);
+    this.load(takes, tokenMicros);
+    decide(takes, buckets, findings, tokenMicros, windowMicros, this.countDeniedHits);
     // Most requests have one item.
-    if (items.length === 1) return [this.keep(items[0] as TakeItem, 0, tokenMicros, windowMicros)];
-    const outcomes = new Array<TakeOutcome>(items.length);
-    for (let i = 0; i < items.length; i++) {
-      outcomes[i] = this.keep(items[i] as TakeItem, i, tokenMicros, windowMicros);
+    if (takes.length === 1) return [this.keep(takes[0] as Take, 0, tokenMicros, windowMicros)];
+    const outcomes = new Array<TakeOutcome>(takes.length);
+    for (let i = 0; i < takes.length; i++) {
+      outcomes[i] = this.keep(takes[i] as Take, i, tokenMicros, windowMicros);
     }
     return outcomes;
   }
@@ -124,30 +124,30 @@ export class MemoryStore implements BucketStore, HoldBook {
     return mergedHolds(sets, bucket, most);
   }
 
-  async hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean> {
+  async hasHold(bucket: HeldBucket, hold: HoldValues): Promise<boolean> {
     return allHoldsKeys(bucket).some((key) => this.holds.takenMicrosOf(key, hold) >= 0);
   }
 
   async close(): Promise<void> {}
 
   /** Stores the change of an item, and returns its outcome. */
-  private keep(item: TakeItem, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
-    const { key, rate } = item;
+  private keep(take: Take, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
+    const { key, rate } = take;
     const bucket = this.buckets[i] as RunningBucket;
     if (rate.kind !== 'concurrency' && bucket.dirty) {
       this.table.write(key, bucket, i, tokenMicros, this.slots[i]);
       bucket.dirty = false;
     }
     const nowMicros = rate.nowOf(tokenMicros, windowMicros);
-    const outcome = outcomeOf(item, this.findings[i] as TakeSnapshot, nowMicros);
-    if (outcome.hold !== undefined) this.keepHold(item, outcome, nowMicros, tokenMicros);
+    const outcome = outcomeOf(take, this.findings[i] as TakeSnapshot, nowMicros);
+    if (outcome.hold !== undefined) this.keepHold(take, outcome, nowMicros, tokenMicros);
     return outcome;
   }
 
   /** Returns the bytes for the hold of an item; -1 if it does not fit in addition to `reserved` bytes. */
-  private bytesForHold(item: TakeItem, reserved: number): number {
-    const { rate, hits } = item;
-    const key = holdsKey(item);
+  private bytesForHold(take: Take, reserved: number): number {
+    const { rate, hits } = take;
+    const key = holdsKey(take);
     const slots = slotsOf(rate, hits);
     if (this.holds.hasRoomFor(key, slots, reserved)) return this.holds.bytesOf(key, slots);
     this.refusedHolds++;
@@ -155,14 +155,14 @@ export class MemoryStore implements BucketStore, HoldBook {
     return -1;
   }
 
-  private keepHold(item: TakeItem, outcome: TakeOutcome, nowMicros: number, tokenMicros: number): void {
-    const { key, rate, hits, holds, settles } = item;
+  private keepHold(take: Take, outcome: TakeOutcome, nowMicros: number, tokenMicros: number): void {
+    const { key, rate, hits, holds, settles } = take;
     if (outcome.hold === 'placed' && holds !== undefined) {
-      const set = holdsKey(item);
+      const set = holdsKey(take);
       const slots = slotsOf(rate, hits);
-      const { fullMicros = 0, costMicros } = outcome;
-      this.holds.add(set, holds, { amount: hits, fullMicros, costMicros }, nowMicros, slots, tokenMicros);
-      if (set !== key) this.holds.refundTo(set, item);
+      const { fullAtMicros = 0, refillMicros } = outcome;
+      this.holds.add(set, holds, { amount: hits, fullAtMicros, refillMicros }, nowMicros, slots, tokenMicros);
+      if (set !== key) this.holds.refundTo(set, take);
     }
     if (outcome.hold !== 'settled' || settles === undefined) return;
     if (settles === 'oldest') this.holds.settleOldest(key, tokenMicros);
@@ -176,10 +176,10 @@ export class MemoryStore implements BucketStore, HoldBook {
     if (slot < 0) return;
     const tokenMicros = this.clock.monotonicMicros();
     const windowMicros = rate.byWallClock ? this.clock.wallMicros() : 0;
-    const { amount, fullMicros, takenMicros } = hold;
+    const { amount, fullAtMicros, takenMicros } = hold;
     // The bucket keeps all tokens that have refilled since the hold expired.
-    const held = { ...hold, fullMicros: fullMicros + sinceMicros };
-    const refund = settlementOf({ rate, hits: amount, refund: true }, held, takenMicros);
+    const held = { ...hold, fullAtMicros: fullAtMicros + sinceMicros };
+    const refund = settlementOperation({ rate, hits: amount, refund: true }, held, takenMicros);
     rate.take(bucket, refund, rate.nowOf(tokenMicros, windowMicros), this.countDeniedHits);
     if (!bucket.dirty) return;
     rate.toStoredForm(bucket, windowMicros);
@@ -187,30 +187,30 @@ export class MemoryStore implements BucketStore, HoldBook {
   }
 
   /** Fills `buckets` with the stored states, one object for each distinct key. */
-  private load(items: readonly TakeItem[], tokenMicros: number): void {
+  private load(takes: readonly Take[], tokenMicros: number): void {
     const { pool, buckets, slots, table, findings } = this;
-    while (findings.length < items.length) findings.push(new TakeSnapshot());
-    const many = items.length > MAX_COMPARED_ITEMS;
+    while (findings.length < takes.length) findings.push(new TakeSnapshot());
+    const many = takes.length > MAX_COMPARED_ITEMS;
     // Bytes for the holds of earlier items, which are added after the decision.
     let reserved = 0;
-    for (let i = 0; i < items.length; i++) {
-      const item = items[i] as TakeItem;
-      const { key, rate, settles } = item;
-      let bucket = many ? undefined : this.findEarlier(items, i);
+    for (let i = 0; i < takes.length; i++) {
+      const take = takes[i] as Take;
+      const { key, rate, settles } = take;
+      let bucket = many ? undefined : this.findEarlier(takes, i);
       if (bucket === undefined) {
         bucket = pool[i] ??= new RunningBucket();
         if (rate.kind === 'concurrency') {
           // A settlement does not report the slots in use.
-          bucket.load(0, 0, settles !== undefined && items.length === 1 ? 0 : this.holds.countOf(key));
+          bucket.load(0, 0, settles !== undefined && takes.length === 1 ? 0 : this.holds.countOf(key));
           slots[i] = -1;
         } else slots[i] = table.read(key, bucket, i);
-        if (many) bucket = this.firstSeen(items, i, bucket);
+        if (many) bucket = this.firstSeen(takes, i, bucket);
       } else slots[i] = -1;
       buckets[i] = bucket;
       const finding = findings[i] as TakeSnapshot;
-      if (settles !== undefined) this.findHold(holdsKey(item), settles, tokenMicros, finding);
-      if (placeableHold(item) === undefined) continue;
-      const bytes = this.bytesForHold(item, reserved);
+      if (settles !== undefined) this.findHold(holdsKey(take), settles, tokenMicros, finding);
+      if (placeableHold(take) === undefined) continue;
+      const bytes = this.bytesForHold(take, reserved);
       finding.holdFits = bytes >= 0;
       reserved += Math.max(0, bytes);
     }
@@ -229,8 +229,8 @@ export class MemoryStore implements BucketStore, HoldBook {
   }
 
   /** Returns the bucket of the first item with the key of item `index`, or `bucket` if this is the first one. */
-  private firstSeen(items: readonly TakeItem[], index: number, bucket: RunningBucket): RunningBucket {
-    const { key } = items[index] as TakeItem;
+  private firstSeen(takes: readonly Take[], index: number, bucket: RunningBucket): RunningBucket {
+    const { key } = takes[index] as Take;
     // The first items of different keys with the same hash are stored under the next numbers.
     for (let hash = this.table.hashOf(key, index); ; hash++) {
       const first = this.firstItems.get(hash);
@@ -238,14 +238,14 @@ export class MemoryStore implements BucketStore, HoldBook {
         this.firstItems.set(hash, index);
         return bucket;
       }
-      if ((items[first] as TakeItem).key === key) return this.buckets[first] as RunningBucket;
+      if ((takes[first] as Take).key === key) return this.buckets[first] as RunningBucket;
     }
   }
 
   /** Returns the bucket of an earlier item with the same key. */
-  private findEarlier(items: readonly TakeItem[], index: number): RunningBucket | undefined {
-    const { key } = items[index] as TakeItem;
-    for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return this.buckets[i];
+  private findEarlier(takes: readonly Take[], index: number): RunningBucket | undefined {
+    const { key } = takes[index] as Take;
+    for (let i = 0; i < index; i++) if ((takes[i] as Take).key === key) return this.buckets[i];
     return undefined;
   }
 }
@@ -254,8 +254,8 @@ export class MemoryStore implements BucketStore, HoldBook {
  * Returns the name of the set that contains an item's holds. Holds whose hits are returned when they expire are in a
  * separate set.
  */
-function holdsKey(item: TakeItem): string {
-  return freesExpired(item) ? freedKey(item.key) : item.key;
+function holdsKey(take: Take): string {
+  return freesExpired(take) ? freedKey(take.key) : take.key;
 }
 
 /** Returns the names of all sets that contain holds of a bucket. */
@@ -273,7 +273,7 @@ function slotsOf(rate: Rate, hits: number): number {
 }
 
 /** Returns whether the wall clock must be read, which only windows need. */
-function needsWallClock(items: readonly TakeItem[]): boolean {
-  for (let i = 0; i < items.length; i++) if ((items[i] as TakeItem).rate.byWallClock) return true;
+function needsWallClock(takes: readonly Take[]): boolean {
+  for (let i = 0; i < takes.length; i++) if ((takes[i] as Take).rate.byWallClock) return true;
   return false;
 }

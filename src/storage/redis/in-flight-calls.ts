@@ -7,8 +7,8 @@ import { RedisReplyError } from './connection/redis-error.js';
 import type { RedisNode } from './node/redis-node.js';
 import { isRedirection, MAX_REDIRECTIONS, type RedisStoreOptions } from './redis-store-options.js';
 import type { RedisTime } from './redis-time.js';
-import type { ScriptCalls } from './script-calls.js';
-import type { TakeBatch } from './take-batch.js';
+import type { TakeScriptSender } from './script-calls.js';
+import type { ScriptBatch } from './take-batch.js';
 
 const TIMED_OUT = new StorageError('timeout', 'Redis did not answer in time');
 const UNREACHABLE = new StorageError('disconnected', 'Redis could not be reached in time');
@@ -30,10 +30,10 @@ export const RESPONSIVE_MICROS = 250_000;
 /** Weight of the latest call in the average duration. */
 const LATENCY_WEIGHT = 0.05;
 
-/** Options of {@link InFlightCalls}. */
+/** Options of {@link BatchQueue}. */
 export interface InFlightCallsOptions {
   readonly connection: RedisNode;
-  readonly scripts: ScriptCalls;
+  readonly scripts: TakeScriptSender;
   readonly time: RedisTime;
   readonly store: Pick<RedisStoreOptions, 'timeoutMicros' | 'observeCall' | 'redirect'>;
   /** Returns the time of the clock of deadlines. */
@@ -46,7 +46,7 @@ export interface InFlightCallsOptions {
  * The calls that were sent to Redis, and those that wait: for a connection, or, with bulk requests, for replies to
  * others. A call that Redis refused without running it may be sent once more. A call whose connection was lost is not.
  */
-export class InFlightCalls {
+export class BatchQueue {
   /** Number of calls sent since start. */
   calls = 0;
   /** Average duration of recent calls; undefined before the first reply. */
@@ -56,9 +56,9 @@ export class InFlightCalls {
   /** When Redis last replied to a call, on the clock of deadlines. */
   #answeredMicros = 0;
   /** Calls that were sent and not answered, even if no caller waits for them. */
-  readonly #sent = new LinkedList<TakeBatch>();
+  readonly #sent = new LinkedList<ScriptBatch>();
   /** Complete calls that wait, oldest first. */
-  readonly #held = new LinkedList<TakeBatch>();
+  readonly #held = new LinkedList<ScriptBatch>();
   /** Number of items in sent calls for bulk requests. */
   #bulkItems = 0;
 
@@ -78,7 +78,7 @@ export class InFlightCalls {
     return this.#sent.size + this.#held.size;
   }
 
-  *[Symbol.iterator](): Generator<TakeBatch> {
+  *[Symbol.iterator](): Generator<ScriptBatch> {
     yield* this.#sent;
     yield* this.#held;
   }
@@ -87,9 +87,9 @@ export class InFlightCalls {
    * Sends a call, unless it must wait. Without a connection, the call waits during the reconnect grace, and fails
    * otherwise.
    */
-  submit(batch: TakeBatch): void {
+  submit(batch: ScriptBatch): void {
     const connection = this.#connection;
-    if (batch.isGiveBack && batch.takenEpoch !== connection.epoch)
+    if (batch.isGiveBack && batch.takenOn !== connection.connectionId)
       this.fail(batch, 'disconnected', OTHER_CONNECTION);
     else if (connection.inReconnectGrace) this.#held.add(batch);
     else if (!connection.up) this.fail(batch, connection.downReason, 'Redis became unavailable');
@@ -99,7 +99,7 @@ export class InFlightCalls {
   }
 
   /** Holds a call until {@link reroute} is called or a connection is available. */
-  hold(batch: TakeBatch): void {
+  hold(batch: ScriptBatch): void {
     this.#held.add(batch);
   }
 
@@ -119,7 +119,7 @@ export class InFlightCalls {
   }
 
   /** Moves each held call to its target: to another server, to this Redis, or to an error. */
-  reroute(targetOf: (batch: TakeBatch) => ((batch: TakeBatch) => void) | StorageError | undefined): void {
+  reroute(targetOf: (batch: ScriptBatch) => ((batch: ScriptBatch) => void) | StorageError | undefined): void {
     for (const batch of this.#held) {
       if (!batch.hasPending) {
         this.#end(batch);
@@ -145,7 +145,7 @@ export class InFlightCalls {
   }
 
   /** Fails a call in any state. */
-  fail(batch: TakeBatch, reason: StorageFailure, message: string): void {
+  fail(batch: ScriptBatch, reason: StorageFailure, message: string): void {
     batch.fail(new StorageError(reason, message));
     if (this.#sent.has(batch)) this.#observe(batch, reason);
     this.#end(batch);
@@ -182,13 +182,13 @@ export class InFlightCalls {
   }
 
   /** Returns the error for requests of a call that time out. */
-  timeoutError({ sentMicros }: TakeBatch): StorageError {
+  timeoutError({ sentMicros }: ScriptBatch): StorageError {
     if (sentMicros > 0) return TIMED_OUT;
     if (!this.#connection.up) return UNREACHABLE;
     return this.isResponsive ? REDIS_BUSY : TIMED_OUT;
   }
 
-  #send(batch: TakeBatch): void {
+  #send(batch: ScriptBatch): void {
     const { scripts, monotonicMicros } = this.#options;
     this.calls++;
     batch.sentMicros = monotonicMicros();
@@ -216,7 +216,7 @@ export class InFlightCalls {
     this.#answeredMicros = this.#options.monotonicMicros();
   }
 
-  #onReply(batch: TakeBatch, reply: readonly number[]): void {
+  #onReply(batch: ScriptBatch, reply: readonly number[]): void {
     this.#noteAnswer();
     try {
       batch.succeed(reply);
@@ -230,7 +230,7 @@ export class InFlightCalls {
     this.#end(batch);
   }
 
-  #onError(batch: TakeBatch, error: Error): void {
+  #onError(batch: ScriptBatch, error: Error): void {
     const isBroken = error instanceof BrokenInvariant;
     const isRefused = error instanceof RedisReplyError;
     const reason = isBroken ? 'broken' : isRefused ? 'rejected' : 'disconnected';
@@ -243,7 +243,7 @@ export class InFlightCalls {
   }
 
   /** Returns whether a refused call was handled as a redirection. */
-  #isRedirected(batch: TakeBatch, error: RedisReplyError): boolean {
+  #isRedirected(batch: ScriptBatch, error: RedisReplyError): boolean {
     const { redirect } = this.#options.store;
     if (redirect === undefined || !isRedirection(error)) return false;
     this.#connection.noteSuccess();
@@ -260,7 +260,7 @@ export class InFlightCalls {
   }
 
   /** Holds a sent call until the next connection, during the reconnect grace. Returns false without a grace. */
-  #holdForRetry(batch: TakeBatch): boolean {
+  #holdForRetry(batch: ScriptBatch): boolean {
     if (!this.#connection.inReconnectGrace || !batch.hasPending || batch.isGiveBack) return false;
     if (batch.sendCount > 1 + batch.redirections) return false;
     this.#hold(batch);
@@ -268,24 +268,24 @@ export class InFlightCalls {
   }
 
   /** Moves a sent call back to the held calls. */
-  #hold(batch: TakeBatch): void {
+  #hold(batch: ScriptBatch): void {
     this.#removeSent(batch);
     batch.sentMicros = 0;
     this.#held.add(batch);
   }
 
-  #end(batch: TakeBatch): void {
+  #end(batch: ScriptBatch): void {
     this.#held.delete(batch);
     this.#removeSent(batch);
     batch.owner?.retire(batch);
     this.#options.onEnded();
   }
 
-  #removeSent(batch: TakeBatch): void {
+  #removeSent(batch: ScriptBatch): void {
     if (this.#sent.delete(batch) && batch.isBulk) this.#bulkItems -= batch.itemCount;
   }
 
-  #observe(batch: TakeBatch, failure: StorageFailure | undefined): void {
+  #observe(batch: ScriptBatch, failure: StorageFailure | undefined): void {
     const micros = this.#options.monotonicMicros() - batch.sentMicros;
     if (failure === undefined) {
       const before = this.latencyMicros ?? micros;

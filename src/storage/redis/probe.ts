@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { TakeItem } from '../../limiter/bucket-store.js';
+import type { Take } from '../../limiter/bucket-store.js';
 import { tokenBucketRate } from '../../limiter/token-bucket.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { IS_PROXY, RedisReplyError } from './connection/redis-error.js';
@@ -16,9 +16,9 @@ const PROBE_KEYS = 8;
 const RUN_ID = "return string.match(redis.call('INFO','server'),'run_id:(%x+)') or ''";
 
 /** A take from a bucket that fills within 1 s, so that its key expires soon. */
-export const PROBE: TakeItem = {
+export const PROBE: Take = {
   key: 'probe',
-  tagLength: 5,
+  hashTagLength: 5,
   rate: tokenBucketRate(1_000_000, 1_000_000, 1_000_000),
   hits: 1,
   refund: false,

@@ -29,7 +29,7 @@ export interface ScriptRequest {
 export type ScriptReply = string | StorageError;
 
 /** The servers that store buckets: one Redis, or several that act as one. */
-export interface RedisBuckets extends ShardMap {
+export interface RedisBackend extends ShardMap {
   /** Whether at least one partition can be decided. */
   readonly connected: boolean;
   /** Whether all partitions can be decided. */

@@ -1,15 +1,15 @@
 import { StorageError } from '../../limiter/bucket-store.js';
-import type { Settlement } from '../../limiter/holds/hold.js';
+import type { HoldValues } from '../../limiter/holds/hold.js';
 import {
   type HeldBucket,
-  type HoldBook,
+  type HoldInspector,
   type ListedHolds,
   mergedHolds,
   type StoredHold,
   storedCount,
 } from '../../limiter/holds/hold-book.js';
 import { readAsset } from '../../runtime/assets.js';
-import type { RedisBuckets } from './redis-buckets.js';
+import type { RedisBackend } from './redis-buckets.js';
 import { holdsKey, redisKey } from './redis-key.js';
 import { encodeId } from './take-script.js';
 
@@ -17,13 +17,13 @@ import { encodeId } from './take-script.js';
 const HOLD = /^([0-9a-f]{24}) (\d+) (\d+|-) (\d+) (\d+) (\d+)$/;
 
 /** Finds the holds in Redis. Each call runs a script that reads a bounded number of holds. */
-export class RedisHoldBook implements HoldBook {
-  readonly #redisOf: (bucket: HeldBucket) => Pick<RedisBuckets, 'runScript'>;
+export class RedisHoldInspector implements HoldInspector {
+  readonly #redisOf: (bucket: HeldBucket) => Pick<RedisBackend, 'runScript'>;
   readonly #keyPrefix: string | undefined;
   readonly #script = `${readAsset('src/storage/redis/script/holds.lua')}return listHolds(KEYS[1], ARGV)`;
 
   /** `redisOf` returns the Redis of a bucket. */
-  constructor(redisOf: (bucket: HeldBucket) => Pick<RedisBuckets, 'runScript'>, keyPrefix?: string) {
+  constructor(redisOf: (bucket: HeldBucket) => Pick<RedisBackend, 'runScript'>, keyPrefix?: string) {
     this.#redisOf = redisOf;
     this.#keyPrefix = keyPrefix;
   }
@@ -38,10 +38,10 @@ export class RedisHoldBook implements HoldBook {
     return mergedHolds(sets, bucket, most);
   }
 
-  async hasHold(bucket: HeldBucket, hold: Settlement): Promise<boolean | StorageError> {
+  async hasHold(bucket: HeldBucket, hold: HoldValues): Promise<boolean | StorageError> {
     const unit = bucket.rate.kind === 'concurrency' ? 0 : 1;
-    const { amount, lifetimeMillis, fullMicros, costMicros = 0 } = hold;
-    const values = [unit, amount, lifetimeMillis, fullMicros, costMicros].map(String);
+    const { amount, lifetimeMillis, fullAtMicros, refillMicros = 0 } = hold;
+    const values = [unit, amount, lifetimeMillis, fullAtMicros, refillMicros].map(String);
     for (const frees of setsOf(bucket)) {
       const answer = await this.#run(bucket, frees, ['0', encodeId(hold.id), ...values]);
       if (answer instanceof StorageError) return answer;
@@ -61,11 +61,11 @@ export class RedisHoldBook implements HoldBook {
   }
 
   #run(bucket: HeldBucket, frees: boolean, args: string[]): Promise<string | StorageError> {
-    const { key, tagLength, rate } = bucket;
+    const { key, hashTagLength, rate } = bucket;
     const set = rate.kind === 'concurrency' ? key : holdsKey(key, frees);
     return this.#redisOf(bucket).runScript({
       script: this.#script,
-      key: redisKey({ key: set, tagLength }, this.#keyPrefix),
+      key: redisKey({ key: set, hashTagLength }, this.#keyPrefix),
       args,
     });
   }
@@ -81,14 +81,14 @@ function unknownAnswer(): StorageError {
 }
 
 function readHold(line: string, freesUnknown: boolean): StoredHold | undefined {
-  const [, id, amount, lifetime, fullMicros, costMicros, remainingMicros] = HOLD.exec(line) ?? [];
+  const [, id, amount, lifetime, fullAtMicros, refillMicros, remainingMicros] = HOLD.exec(line) ?? [];
   if (id === undefined) return undefined;
   return {
     id,
     amount: Number(amount),
     lifetimeMillis: lifetime === '-' ? undefined : Number(lifetime),
-    fullMicros: Number(fullMicros),
-    costMicros: Number(costMicros),
+    fullAtMicros: Number(fullAtMicros),
+    refillMicros: Number(refillMicros),
     freesUnknown,
     remainingMicros: Number(remainingMicros),
   };

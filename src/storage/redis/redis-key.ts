@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 
-/** The parts of a Redis key; see TakeItem. */
+/** The parts of a Redis key; see Take. */
 export interface KeyParts {
   readonly key: string;
-  readonly tagLength: number;
+  readonly hashTagLength: number;
 }
 
 /** Prefix that identifies owner and format of a key; another version of the format gets another prefix. */
@@ -21,7 +21,7 @@ const MAX_CACHED_KEY_UNITS = 512;
  * that all buckets of a tenant share a slot of a Redis Cluster, whatever characters their values contain.
  */
 export function redisKey(item: KeyParts, prefix: string = DEFAULT_KEY_PREFIX): string {
-  return `${prefix}{${tagOf(item.key.slice(0, item.tagLength))}}${item.key}`;
+  return `${prefix}{${tagOf(item.key.slice(0, item.hashTagLength))}}${item.key}`;
 }
 
 /**
@@ -81,12 +81,12 @@ export class RedisKeys {
   }
 
   private keysOf(parts: KeyParts): BucketKeys {
-    const { key, tagLength } = parts;
+    const { key, hashTagLength } = parts;
     const isCached = key.length <= MAX_CACHED_KEY_UNITS;
     const known = isCached ? this.keys.get(key) : undefined;
     if (known !== undefined) return known;
     const own = isCached
-      ? `${this.prefix}{${this.tenantOf(key.slice(0, tagLength)).tag}}${key}`
+      ? `${this.prefix}{${this.tenantOf(key.slice(0, hashTagLength)).tag}}${key}`
       : redisKey(parts, this.prefix);
     const keys: BucketKeys = { own, reserved: undefined, freed: undefined };
     if (!isCached) return keys;
@@ -96,8 +96,8 @@ export class RedisKeys {
   }
 
   /** Returns the slot of a bucket in a Redis Cluster. All buckets of a tenant share a slot. */
-  slotOf({ key, tagLength }: KeyParts): number {
-    const text = key.slice(0, tagLength);
+  slotOf({ key, hashTagLength }: KeyParts): number {
+    const text = key.slice(0, hashTagLength);
     // A part of a long key would keep the whole key in memory.
     if (key.length > MAX_CACHED_KEY_UNITS) return slotOfKey(tagOf(text));
     const tenant = this.tenantOf(text);

@@ -3,7 +3,7 @@ import type { RedisServerOptions } from './connection/connection-options.js';
 import type { RedisReplyError } from './connection/redis-error.js';
 import type { RedisKeys } from './redis-key.js';
 import type { HighestTime } from './redis-time.js';
-import type { TakeBatch } from './take-batch.js';
+import type { ScriptBatch } from './take-batch.js';
 
 /** Settings of RedisStore. */
 export interface RedisStoreOptions extends RedisServerOptions {
@@ -41,9 +41,12 @@ export interface RedisStoreOptions extends RedisServerOptions {
 /**
  * Handles a call that one of several servers refused without executing it. The result `taken` means that another server
  * sends and ends it, and `emptied` that other calls contain its requests. `held` means that it waits for {@link
- * InFlightCalls.reroute}, and `failed` that no server accepts it.
+ * BatchQueue.reroute}, and `failed` that no server accepts it.
  */
-export type Redirect = (batch: TakeBatch, error: RedisReplyError) => 'taken' | 'emptied' | 'held' | 'failed';
+export type Redirect = (
+  batch: ScriptBatch,
+  error: RedisReplyError,
+) => 'taken' | 'emptied' | 'held' | 'failed';
 
 /** Maximum number of redirections of a call, which bounds redirection loops. */
 export const MAX_REDIRECTIONS = 5;

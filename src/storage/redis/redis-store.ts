@@ -1,27 +1,27 @@
-import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
+import { StorageError, type Take, type TakeResult } from '../../limiter/bucket-store.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
-import { expectState } from '../../runtime/invariant.js';
+import { checkInvariant } from '../../runtime/invariant.js';
 import type { Redis } from '../../runtime/ioredis.js';
 import { Signal } from '../../runtime/signal.js';
-import { quantity } from '../../runtime/texts.js';
+import { plural } from '../../runtime/texts.js';
 import { IdleWait, SYSTEM_TIMERS, type TimerSource } from '../../runtime/timers.js';
 import { TurnScheduler } from '../../runtime/turns.js';
-import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded/shard.js';
+import type { Partition, PartitionTake, RollbackResult, Shard } from '../sharded/shard.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
-import { InFlightCalls } from './in-flight-calls.js';
+import { BatchQueue } from './in-flight-calls.js';
 import { RedisNode } from './node/redis-node.js';
 import { expectSingleServer, PROBE, probeRedis } from './probe.js';
-import type { RedisBuckets, RedisNodeState, ScriptReply, ScriptRequest } from './redis-buckets.js';
+import type { RedisBackend, RedisNodeState, ScriptReply, ScriptRequest } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
-import { ScriptCalls } from './script-calls.js';
+import { TakeScriptSender } from './script-calls.js';
 import {
   type BatchKeys,
   type BatchOptions,
   type BatchOwner,
   ONLY_PARTITION,
-  TakeBatch,
+  ScriptBatch,
 } from './take-batch.js';
 import { slotLoad } from './take-group.js';
 import { loadTakeScript } from './take-script.js';
@@ -35,7 +35,7 @@ const CLOSE_WAIT_MS = 500;
  * the event loop share one script call, and several calls may be in flight. A take never rejects and ends by its
  * deadline; see docs/operate/redis-outages.md.
  */
-export class RedisStore implements RedisBuckets, Shard, BatchOwner {
+export class RedisStore implements RedisBackend, Shard, BatchOwner {
   readonly onlyPartition: Partition | undefined = ONLY_PARTITION;
   private readonly options: RedisStoreOptions;
   private readonly monotonicMicros: () => number;
@@ -43,7 +43,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private readonly maxInFlight: number;
   private readonly countDeniedHits: boolean;
   private readonly keys: RedisKeys;
-  private readonly scripts: ScriptCalls;
+  private readonly scripts: TakeScriptSender;
   private readonly connection: RedisNode;
   private readonly upSignal = new Signal();
   private readonly downSignal = new Signal<string>();
@@ -52,7 +52,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   /** Takes of this turn, in calls that are not sent so far. */
   private readonly openBatches: OpenBatches;
   private readonly turns = new TurnScheduler<never>({ budget: 0, onTurn: () => this.flush() });
-  private readonly inFlightCalls: InFlightCalls;
+  private readonly inFlightCalls: BatchQueue;
   /** Number of items that wait, or were sent and not answered. */
   inFlight = 0;
   private readonly time: RedisTime;
@@ -66,7 +66,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.timeoutMicros = options.timeoutMicros;
     this.time = new RedisTime(this.monotonicMicros, options.highestTime);
-    this.scripts = new ScriptCalls(loadTakeScript(), this.time, options.clock);
+    this.scripts = new TakeScriptSender(loadTakeScript(), this.time, options.clock);
     this.maxInFlight = options.maxInFlight;
     this.openBatches = new OpenBatches(options.keysPerCall);
     this.countDeniedHits = options.countDeniedHits;
@@ -84,7 +84,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       },
       graceExpired: () => this.failUnsent(),
     });
-    this.inFlightCalls = new InFlightCalls({
+    this.inFlightCalls = new BatchQueue({
       connection: this.connection,
       scripts: this.scripts,
       time: this.time,
@@ -131,7 +131,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.connection.runScript(request, this.options.clock?.());
   }
 
-  partitionOf(_item: TakeItem): Partition {
+  partitionOf(_item: Take): Partition {
     return ONLY_PARTITION;
   }
 
@@ -154,7 +154,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
 
   private takeOrGiveBack(
     { partition, items, deadlineMicros, mayWait }: PartitionTake,
-    takenEpoch: unknown,
+    takenOn: unknown,
   ): TakeResult | Promise<TakeResult> {
     const refusal = this.refusal(mayWait);
     if (refusal !== undefined) return refusal;
@@ -169,14 +169,14 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     if (this.inFlight > 0 && this.inFlight + length > bound) {
       const setting = `${isBulk ? 'half of ' : ''}REDIS_MAX_IN_FLIGHT`;
       return this.refuseBusy(
-        `the request exceeds the maximum of ${quantity(bound, 'limit')} that may wait for Redis (${setting})`,
+        `the request exceeds the maximum of ${plural(bound, 'limit')} that may wait for Redis (${setting})`,
       );
     }
     this.inFlight += length;
-    let batch = this.openBatches.find(items, partition, takenEpoch);
+    let batch = this.openBatches.find(items, partition, takenOn);
     if (batch === undefined) {
       const keys = isBulk ? this.keys.uncached : this.keys;
-      batch = this.newBatch({ partition, takenEpoch, owner: this, isBulk }, keys);
+      batch = this.newBatch({ partition, takenOn, owner: this, isBulk }, keys);
       this.openBatches.add(batch);
     }
     const result = batch.add(items, deadline);
@@ -185,14 +185,14 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return result;
   }
 
-  get connectionEpoch(): unknown {
-    return this.connection.epoch;
+  get connectionId(): unknown {
+    return this.connection.connectionId;
   }
 
-  async giveBackPartition(take: PartitionTake, takenEpoch: unknown): Promise<GiveBackResult> {
-    if (takenEpoch === undefined || takenEpoch !== this.connectionEpoch) return 'skipped';
+  async rollBackPartition(take: PartitionTake, takenOn: unknown): Promise<RollbackResult> {
+    if (takenOn === undefined || takenOn !== this.connectionId) return 'skipped';
     try {
-      return (await this.takeOrGiveBack(take, takenEpoch)) instanceof StorageError ? 'failed' : 'made';
+      return (await this.takeOrGiveBack(take, takenOn)) instanceof StorageError ? 'failed' : 'completed';
     } catch {
       // No caller waits for the result.
       return 'failed';
@@ -200,7 +200,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   /** Accepts a call from another server of the same cluster. */
-  adopt(batch: TakeBatch): void {
+  adopt(batch: ScriptBatch): void {
     this.inFlightCalls.submit(batch);
     if (batch.hasPending) this.timer.arm(batch.soonestDeadline, this.monotonicMicros());
   }
@@ -210,7 +210,9 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
    * store has the partition.
    */
   reroute(storeOf: (partition: Partition) => RedisStore | StorageError): void {
-    const targetOf = ({ partition }: TakeBatch): ((batch: TakeBatch) => void) | StorageError | undefined => {
+    const targetOf = ({
+      partition,
+    }: ScriptBatch): ((batch: ScriptBatch) => void) | StorageError | undefined => {
       const store = storeOf(partition);
       if (store instanceof StorageError) return store;
       return store === this ? undefined : (batch) => store.adopt(batch);
@@ -249,9 +251,9 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.refuse(this.inFlightCalls.isResponsive ? 'full' : 'overloaded', message);
   }
 
-  private newBatch(options: BatchOptions, keys: BatchKeys): TakeBatch {
+  private newBatch(options: BatchOptions, keys: BatchKeys): ScriptBatch {
     const { tellsTime = false } = this.options;
-    return new TakeBatch(keys, this.countDeniedHits, this.time.estimatedMicros, { ...options, tellsTime });
+    return new ScriptBatch(keys, this.countDeniedHits, this.time.estimatedMicros, { ...options, tellsTime });
   }
 
   private flush(): void {
@@ -287,9 +289,9 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       this.inFlightCalls.fail(batch, downReason, 'Redis became unavailable');
   }
 
-  retire(batch: TakeBatch): void {
+  retire(batch: ScriptBatch): void {
     this.inFlight -= batch.itemCount;
-    expectState(this.inFlight >= 0, 'the number of items in flight is never negative');
+    checkInvariant(this.inFlight >= 0, 'the number of items in flight is never negative');
     this.idle.check();
   }
 
@@ -370,16 +372,16 @@ export const MAX_TAKES_PER_CALL = 1000;
 
 /**
  * The calls of the current turn of the event loop, to which requests are added. Bulk requests have separate calls,
- * which may have to wait ({@link InFlightCalls}).
+ * which may have to wait ({@link BatchQueue}).
  */
 class OpenBatches {
   readonly #keysPerCall: number;
-  #batches: TakeBatch[] = [];
+  #batches: ScriptBatch[] = [];
   /**
    * The latest call for each partition, by {@link kindOf}. Each turn that needs them creates new maps, because a
    * cleared Map keeps its tables alive, see LinkedList.
    */
-  #latest: (Map<Partition, TakeBatch> | undefined)[] = [];
+  #latest: (Map<Partition, ScriptBatch> | undefined)[] = [];
 
   /** `keysPerCall`: REDIS_BATCH_KEYS. */
   constructor(keysPerCall: number) {
@@ -390,22 +392,22 @@ class OpenBatches {
     return this.#batches.length;
   }
 
-  [Symbol.iterator](): Iterator<TakeBatch> {
+  [Symbol.iterator](): Iterator<ScriptBatch> {
     return this.#batches.values();
   }
 
   /** Returns the call to which a request can be added, or undefined if it needs a new call. */
-  find(items: readonly TakeItem[], partition: Partition, takenEpoch: unknown): TakeBatch | undefined {
-    const kind = kindOf(items.length > MAX_ORDINARY_ITEMS, takenEpoch !== undefined);
+  find(takes: readonly Take[], partition: Partition, takenOn: unknown): ScriptBatch | undefined {
+    const kind = kindOf(takes.length > MAX_ORDINARY_ITEMS, takenOn !== undefined);
     const last = this.#latest[kind]?.get(partition);
-    if (last === undefined || last.takenEpoch !== takenEpoch) return undefined;
+    if (last === undefined || last.takenOn !== takenOn) return undefined;
     const { load, itemCount } = last;
-    const { length } = items;
-    if (load + length + slotLoad(items) > this.#keysPerCall) return undefined;
+    const { length } = takes;
+    if (load + length + slotLoad(takes) > this.#keysPerCall) return undefined;
     return itemCount + length > MAX_TAKES_PER_CALL ? undefined : last;
   }
 
-  add(batch: TakeBatch): void {
+  add(batch: ScriptBatch): void {
     this.#batches.push(batch);
     const kind = kindOf(batch.isBulk, batch.isGiveBack);
     this.#latest[kind] ??= new Map();
@@ -413,7 +415,7 @@ class OpenBatches {
   }
 
   /** Removes and returns all calls. No request is added to them afterwards. */
-  takeAll(): TakeBatch[] {
+  takeAll(): ScriptBatch[] {
     const batches = this.#batches;
     this.#batches = [];
     this.#latest = [];

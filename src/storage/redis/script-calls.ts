@@ -2,7 +2,7 @@ import { ignore } from '../../runtime/ignore.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError, UnknownReplyError } from './connection/redis-error.js';
 import type { RedisTime } from './redis-time.js';
-import type { TakeBatch } from './take-batch.js';
+import type { ScriptBatch } from './take-batch.js';
 import type { Script } from './take-script.js';
 
 /** Bytes of each number in a reply. */
@@ -17,7 +17,7 @@ interface Attempt {
 }
 
 /** Runs the take script on batches. */
-export class ScriptCalls {
+export class TakeScriptSender {
   readonly #script: Script;
   readonly #time: RedisTime;
   readonly #clock: (() => number) | undefined;
@@ -40,7 +40,7 @@ export class ScriptCalls {
   }
 
   /** Sends the call of a probe; resolves with the reply. */
-  async runProbe(batch: TakeBatch, send: SendCommand): Promise<readonly number[]> {
+  async runProbe(batch: ScriptBatch, send: SendCommand): Promise<readonly number[]> {
     const isWanted = (): boolean => true;
     return this.#complete(batch, send, isWanted, this.#send(batch, send));
   }
@@ -50,7 +50,7 @@ export class ScriptCalls {
    * is useful.
    */
   run(
-    batch: TakeBatch,
+    batch: ScriptBatch,
     send: SendCommand,
     wanted: () => boolean,
     onReply: (reply: readonly number[]) => void,
@@ -75,7 +75,7 @@ export class ScriptCalls {
 
   /** Resolves with the reply to the first attempt, or to a retry if the first attempt was not executed. */
   async #complete(
-    batch: TakeBatch,
+    batch: ScriptBatch,
     send: SendCommand,
     wanted: () => boolean,
     first: Attempt,
@@ -108,7 +108,7 @@ export class ScriptCalls {
     return numbers;
   }
 
-  #send(batch: TakeBatch, send: SendCommand): Attempt {
+  #send(batch: ScriptBatch, send: SendCommand): Attempt {
     const { seenMicros, highestMicros } = this.#time;
     const now = String(this.#clock?.() ?? '');
     const number = ++this.#number;

@@ -1,5 +1,5 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
-import type { RedisBuckets } from './redis-buckets.js';
+import type { RedisBackend } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX } from './redis-key.js';
 
 // KEYS[1] is a string. ARGV[1] is a time, which these scripts do not need.
@@ -11,7 +11,7 @@ const READ =
 
 /** Settings of {@link SharedText}. */
 export interface SharedTextOptions {
-  readonly redis: Pick<RedisBuckets, 'runScript' | 'connected' | 'onUp'>;
+  readonly redis: Pick<RedisBackend, 'runScript' | 'connected' | 'onUp'>;
   /** Name of the text, which its key contains. */
   readonly name: string;
   /** Prefix of the key; default `weir:1:`. */

@@ -1,13 +1,13 @@
-import type { StorageError, TakeItem, TakeOutcome, TakeResult } from '../../limiter/bucket-store.js';
+import type { StorageError, Take, TakeOutcome, TakeResult } from '../../limiter/bucket-store.js';
 import { freesExpired } from '../../limiter/holds/hold.js';
 import { append } from '../../runtime/append.js';
-import { expectState } from '../../runtime/invariant.js';
+import { checkInvariant } from '../../runtime/invariant.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import type { Partition, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { RedisKeys } from './redis-key.js';
-import { slotLoad, TakeGroup } from './take-group.js';
-import { type BucketSlot, mayRun, type RunItem, TakeRun } from './take-run.js';
+import { RepeatedRequest, slotLoad } from './take-group.js';
+import { type BucketSlot, mayRun, RepeatedTake, type RunItem } from './take-run.js';
 import { encodeHold, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
 /** Cost of each further request in a run, relative to one bucket. */
@@ -20,15 +20,15 @@ const GROUP_LOAD = 1 / 4;
 
 /** A request that waits for its outcomes. */
 export interface WaitingTake {
-  readonly items: readonly TakeItem[];
+  readonly items: readonly Take[];
   readonly deadlineMicros: number;
   resolve(result: TakeResult): void;
 }
 
 interface PendingTake {
-  readonly items: readonly TakeItem[];
+  readonly items: readonly Take[];
   readonly deadlineMicros: number;
-  readonly step: TakeRun | TakeGroup;
+  readonly step: RepeatedTake | RepeatedRequest;
   resolve: ((result: TakeResult) => void) | undefined;
 }
 
@@ -38,7 +38,7 @@ export const ONLY_PARTITION: Partition = 0;
 /** The creator of a call, which is notified of its end. */
 export interface BatchOwner {
   /** Called when a call has ended, whichever store ended it. */
-  retire(batch: TakeBatch): void;
+  retire(batch: ScriptBatch): void;
 }
 
 /** The properties of a call before its first request is added. */
@@ -46,10 +46,10 @@ export interface BatchOptions {
   /** Partition of all its buckets; default {@link ONLY_PARTITION}. */
   readonly partition?: Partition;
   /**
-   * For refunds, the {@link Shard.connectionEpoch} of the take. The refunds are sent on that connection or not at all.
+   * For refunds, the {@link Shard.connectionId} of the take. The refunds are sent on that connection or not at all.
    * Undefined for a call without such refunds.
    */
-  readonly takenEpoch?: unknown;
+  readonly takenOn?: unknown;
   readonly owner?: BatchOwner;
   /** Whether it is for bulk requests, see `OpenBatches` in redis-store.ts; default false. */
   readonly isBulk?: boolean;
@@ -59,14 +59,14 @@ export interface BatchOptions {
 
 /**
  * The requests of one script call, and the promises of their callers. The outcomes are those of deciding the requests
- * in the order of their arrival. Equal requests share a {@link TakeRun} or a {@link TakeGroup}.
+ * in the order of their arrival. Equal requests share a {@link RepeatedTake} or a {@link RepeatedRequest}.
  */
-export class TakeBatch implements Linked<TakeBatch> {
+export class ScriptBatch implements Linked<ScriptBatch> {
   itemCount = 0;
   /** Approximate work for Redis, as a number of bucket reads. Many hits on one bucket may count as one. */
   load = 0;
   readonly partition: Partition;
-  readonly takenEpoch: unknown;
+  readonly takenOn: unknown;
   readonly owner: BatchOwner | undefined;
   readonly isBulk: boolean;
   private readonly tellsTime: boolean;
@@ -79,16 +79,16 @@ export class TakeBatch implements Linked<TakeBatch> {
   /** Redis's time in the reply. */
   nowMicros = 0;
   /** Links of the list that contains it. */
-  list: LinkedList<TakeBatch> | undefined;
-  before: TakeBatch | undefined;
-  after: TakeBatch | undefined;
+  list: LinkedList<ScriptBatch> | undefined;
+  before: ScriptBatch | undefined;
+  after: ScriptBatch | undefined;
   /** Number of times that it was sent. */
   sendCount = 0;
   /** Earliest deadline of the waiting takes; Infinity without any. */
   soonestDeadline = Infinity;
   private takes: PendingTake[] = [];
   private readonly buckets: CallBuckets;
-  private steps: (TakeRun | TakeGroup)[] = [];
+  private steps: (RepeatedTake | RepeatedRequest)[] = [];
   private readonly arguments: TakeArgumentTable;
   private readonly countDeniedHits: boolean;
   private pending = 0;
@@ -100,10 +100,10 @@ export class TakeBatch implements Linked<TakeBatch> {
     names: BatchKeys,
     countDeniedHits: boolean,
     wallMicros: () => number,
-    { partition = ONLY_PARTITION, takenEpoch, owner, isBulk = false, tellsTime = false }: BatchOptions = {},
+    { partition = ONLY_PARTITION, takenOn, owner, isBulk = false, tellsTime = false }: BatchOptions = {},
   ) {
     this.partition = partition;
-    this.takenEpoch = takenEpoch;
+    this.takenOn = takenOn;
     this.owner = owner;
     this.isBulk = isBulk;
     this.tellsTime = tellsTime;
@@ -114,7 +114,7 @@ export class TakeBatch implements Linked<TakeBatch> {
 
   /** Whether it gives back hits of requests that another partition denied. */
   get isGiveBack(): boolean {
-    return this.takenEpoch !== undefined;
+    return this.takenOn !== undefined;
   }
 
   get takeCount(): number {
@@ -127,12 +127,12 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /** Adds a request. The promise settles through {@link succeed}, {@link fail} or {@link expire}. */
-  add(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
-    const first = items[0] as TakeItem;
+  add(takes: readonly Take[], deadlineMicros: number): Promise<TakeResult> {
+    const first = takes[0] as Take;
     return new Promise((resolve) => {
-      if (items.length === 1 && mayRun(first))
-        this.addPending(items, deadlineMicros, this.addRun(first), resolve);
-      else if (!this.joinGroup(items, deadlineMicros, resolve)) this.addGroup(items, deadlineMicros, resolve);
+      if (takes.length === 1 && mayRun(first))
+        this.addPending(takes, deadlineMicros, this.addRun(first), resolve);
+      else if (!this.joinGroup(takes, deadlineMicros, resolve)) this.addGroup(takes, deadlineMicros, resolve);
     });
   }
 
@@ -182,7 +182,9 @@ export class TakeBatch implements Linked<TakeBatch> {
       const { step, items } = take;
       if (!step.started) at = step.start(values, at, nowMicros);
       const result =
-        step instanceof TakeGroup ? step.next(items, nowMicros) : [step.next(items[0] as RunItem, nowMicros)];
+        step instanceof RepeatedRequest
+          ? step.next(items, nowMicros)
+          : [step.next(items[0] as RunItem, nowMicros)];
       if (take.resolve === undefined) continue;
       if (this.tellsTime) (result[0] as TakeOutcome).decidedMicros = nowMicros;
       this.settle(take, result);
@@ -221,29 +223,29 @@ export class TakeBatch implements Linked<TakeBatch> {
 
   /** Adds a request to the latest group of its first bucket. Returns false if the group does not accept it. */
   private joinGroup(
-    items: readonly TakeItem[],
+    takes: readonly Take[],
     deadlineMicros: number,
     resolve: (result: TakeResult) => void,
   ): boolean {
-    const { last } = this.buckets.slotOf(items[0] as TakeItem);
-    if (!(last instanceof TakeGroup) || last.count >= MAX_ENCODED || !last.accepts(items)) return false;
-    last.addRequest(items);
-    this.load += GROUP_LOAD * items.length + slotLoad(items);
-    this.addPending(items, deadlineMicros, last, resolve);
+    const { last } = this.buckets.slotOf(takes[0] as Take);
+    if (!(last instanceof RepeatedRequest) || last.count >= MAX_ENCODED || !last.accepts(takes)) return false;
+    last.addRequest(takes);
+    this.load += GROUP_LOAD * takes.length + slotLoad(takes);
+    this.addPending(takes, deadlineMicros, last, resolve);
     return true;
   }
 
-  private addRun(item: RunItem): TakeRun {
+  private addRun(item: RunItem): RepeatedTake {
     const slot = this.buckets.slotOf(item);
     const open = slot.last;
-    if (open instanceof TakeRun && open.accepts(item) && open.count < MAX_ENCODED) {
+    if (open instanceof RepeatedTake && open.accepts(item) && open.count < MAX_ENCODED) {
       open.count++;
       this.load += RUN_LOAD;
       return open;
     }
     // The enforcement of a single item does not affect the bucket.
     const ask = this.arguments.indexOf(item, 'enforce');
-    const run = new TakeRun(item, slot, ask, this.countDeniedHits);
+    const run = new RepeatedTake(item, slot, ask, this.countDeniedHits);
     setLastStep(slot, run);
     this.steps = append(this.steps, run);
     this.load++;
@@ -251,35 +253,35 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   private addGroup(
-    items: readonly TakeItem[],
+    takes: readonly Take[],
     deadlineMicros: number,
     resolve: (result: TakeResult) => void,
   ): void {
-    const group = new TakeGroup(items, this.countDeniedHits);
-    if (items.length === 1) group.slot = this.buckets.slotOf(items[0] as TakeItem);
+    const group = new RepeatedRequest(takes, this.countDeniedHits);
+    if (takes.length === 1) group.slot = this.buckets.slotOf(takes[0] as Take);
     this.steps = append(this.steps, group);
-    this.load += items.length + slotLoad(items);
-    this.addPending(items, deadlineMicros, group, resolve);
-    for (const item of items) {
-      const slot = this.buckets.slotOf(item);
+    this.load += takes.length + slotLoad(takes);
+    this.addPending(takes, deadlineMicros, group, resolve);
+    for (const take of takes) {
+      const slot = this.buckets.slotOf(take);
       setLastStep(slot, group);
-      const index = this.arguments.indexOf(item);
-      const hold = encodeHold(item);
+      const index = this.arguments.indexOf(take);
+      const hold = encodeHold(take);
       if (hold === undefined) group.addItem(slot.index, index);
-      else group.addHoldItem(slot.index, index, this.buckets.indexOfHolds(item, slot), hold);
+      else group.addHoldItem(slot.index, index, this.buckets.indexOfHolds(take, slot), hold);
     }
   }
 
   private addPending(
-    items: readonly TakeItem[],
+    takes: readonly Take[],
     deadlineMicros: number,
-    step: TakeRun | TakeGroup,
+    step: RepeatedTake | RepeatedRequest,
     resolve: (result: TakeResult) => void,
   ): void {
-    this.itemCount += items.length;
+    this.itemCount += takes.length;
     this.pending++;
     if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
-    this.takes = append(this.takes, { items, deadlineMicros, step, resolve });
+    this.takes = append(this.takes, { items: takes, deadlineMicros, step, resolve });
   }
 
   private encodeSteps(): string {
@@ -298,7 +300,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   /** Settles a request. With an undefined result, another call settles the promise. */
   private settle(take: PendingTake, result: TakeResult | undefined): void {
     const { resolve } = take;
-    expectState(resolve !== undefined && this.pending > 0, 'a request has only one result');
+    checkInvariant(resolve !== undefined && this.pending > 0, 'a request has only one result');
     take.resolve = undefined;
     this.pending--;
     if (result !== undefined) resolve?.(result);
@@ -306,9 +308,9 @@ export class TakeBatch implements Linked<TakeBatch> {
 }
 
 /** Records `step` as the latest step of a bucket. A previous group then accepts no further requests. */
-function setLastStep(slot: BucketSlot, step: TakeRun | TakeGroup): void {
+function setLastStep(slot: BucketSlot, step: RepeatedTake | RepeatedRequest): void {
   const { last } = slot;
-  if (last instanceof TakeGroup && last !== step) last.open = false;
+  if (last instanceof RepeatedRequest && last !== step) last.open = false;
   slot.last = step;
   slot.steps++;
 }
@@ -345,11 +347,11 @@ class CallBuckets {
   }
 
   /** Returns the bucket of an item, which is added if it is missing. */
-  slotOf(item: TakeItem): BucketSlot {
-    const { key } = item;
+  slotOf(take: Take): BucketSlot {
+    const { key } = take;
     let slot = this.find(key);
     if (slot !== undefined) return slot;
-    this.keys = append(this.keys, this.names.of(item));
+    this.keys = append(this.keys, this.names.of(take));
     slot = { index: this.keys.length, last: undefined, steps: 0, reserved: 0, freed: 0 };
     this.lastSlot = slot;
     if (this.firstSlot === undefined) {
@@ -363,12 +365,12 @@ class CallBuckets {
   }
 
   /** Returns the index of the set of an item's holds. The bucket of a limit on concurrent requests is such a set. */
-  indexOfHolds(item: TakeItem, slot: BucketSlot): number {
-    if (item.rate.kind === 'concurrency') return slot.index;
-    const frees = freesExpired(item);
+  indexOfHolds(take: Take, slot: BucketSlot): number {
+    if (take.rate.kind === 'concurrency') return slot.index;
+    const frees = freesExpired(take);
     const name = frees ? 'freed' : 'reserved';
     if (slot[name] === 0) {
-      this.keys = append(this.keys, this.names.ofHolds(item, frees));
+      this.keys = append(this.keys, this.names.ofHolds(take, frees));
       slot[name] = this.keys.length;
     }
     return slot[name];

@@ -1,4 +1,4 @@
-import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide, outcomeOf } from '../../limiter/decide.js';
 import { heldCount } from '../../limiter/holds/hold.js';
 import type { Rate } from '../../limiter/rate.js';
@@ -9,8 +9,8 @@ const ZERO = encodeNumber(0);
 /** Integers in the reply for the state of a token bucket or a window. A limit on concurrent requests has one. */
 const INTEGERS_PER_STATE = 3;
 /**
- * Further integers for an item that settles the oldest hold: when it was taken, its hits, its `fullMicros` and its
- * `costMicros`.
+ * Further integers for an item that settles the oldest hold: when it was taken, its hits, its `fullAtMicros` and its
+ * `refillMicros`.
  */
 const INTEGERS_OF_OLDEST = 4;
 /** Cost of each further slot of a hold, relative to one bucket. Redis adds or removes each slot separately. */
@@ -19,13 +19,13 @@ const SLOT_LOAD = 1 / 2;
 const findings: TakeSnapshot[] = [];
 
 /**
- * Equal requests with several items, or with one item that no {@link TakeRun} accepts. Only the ids of their holds may
- * differ, and for settlements `fullMicros`. No other take uses their buckets between them. They are one step with a
- * count for the script, which replies with the states that the first request found. From these states, {@link next}
+ * Equal requests with several items, or with one item that no {@link RepeatedTake} accepts. Only the ids of their holds
+ * may differ, and for settlements `fullAtMicros`. No other take uses their buckets between them. They are one step with
+ * a count for the script, which replies with the states that the first request found. From these states, {@link next}
  * decides each request again with the same arithmetic.
  */
-export class TakeGroup {
-  readonly items: readonly TakeItem[];
+export class RepeatedRequest {
+  readonly items: readonly Take[];
   /** Items that were added, in the form of take.lua, and their number. */
   encodedItems = '';
   itemCount = 0;
@@ -45,8 +45,8 @@ export class TakeGroup {
   private readonly countDeniedHits: boolean;
 
   /** `countDeniedHits`: whether windows count the hits of denied requests. */
-  constructor(items: readonly TakeItem[], countDeniedHits: boolean) {
-    this.items = items;
+  constructor(takes: readonly Take[], countDeniedHits: boolean) {
+    this.items = takes;
     this.countDeniedHits = countDeniedHits;
   }
 
@@ -64,10 +64,10 @@ export class TakeGroup {
   }
 
   /** Adds another request, which {@link accepts} allows. */
-  addRequest(items: readonly TakeItem[]): void {
+  addRequest(takes: readonly Take[]): void {
     this.count++;
-    for (let i = 0; i < items.length; i++) {
-      this.holds += encodeHold(items[i] as TakeItem) ?? '';
+    for (let i = 0; i < takes.length; i++) {
+      this.holds += encodeHold(takes[i] as Take) ?? '';
     }
   }
 
@@ -78,10 +78,10 @@ export class TakeGroup {
   }
 
   /** Returns whether a request has the same items as the requests of the group. */
-  accepts(items: readonly TakeItem[]): boolean {
+  accepts(takes: readonly Take[]): boolean {
     const own = this.items;
-    if (!this.open || own.length !== items.length) return false;
-    for (let i = 0; i < own.length; i++) if (!isEqual(own[i] as TakeItem, items[i] as TakeItem)) return false;
+    if (!this.open || own.length !== takes.length) return false;
+    for (let i = 0; i < own.length; i++) if (!isEqual(own[i] as Take, takes[i] as Take)) return false;
     return true;
   }
 
@@ -90,7 +90,7 @@ export class TakeGroup {
     let states = 0;
     let settlements = 0;
     for (let i = 0; i < this.items.length; i++) {
-      const { rate, settles } = this.items[i] as TakeItem;
+      const { rate, settles } = this.items[i] as Take;
       states += integersOf(rate);
       if (settles !== undefined) settlements += settles === 'oldest' ? INTEGERS_OF_OLDEST : 1;
     }
@@ -104,7 +104,7 @@ export class TakeGroup {
     const byKey = items.length === 1 ? undefined : new Map<string, RunningBucket>();
     let from = at;
     for (let i = 0; i < items.length; i++) {
-      const { key, rate } = items[i] as TakeItem;
+      const { key, rate } = items[i] as Take;
       let bucket = byKey?.get(key);
       if (bucket === undefined) {
         bucket = new RunningBucket();
@@ -125,28 +125,28 @@ export class TakeGroup {
   }
 
   /** Returns the outcomes of the next request of the group; `items` are the request's own items. */
-  next(items: readonly TakeItem[], nowMicros: number): TakeOutcome[] {
+  next(takes: readonly Take[], nowMicros: number): TakeOutcome[] {
     const { buckets } = this;
-    while (findings.length < items.length) findings.push(new TakeSnapshot());
-    for (let i = 0; i < items.length; i++) {
-      const { settles } = items[i] as TakeItem;
+    while (findings.length < takes.length) findings.push(new TakeSnapshot());
+    for (let i = 0; i < takes.length; i++) {
+      const { settles } = takes[i] as Take;
       if (settles === undefined) continue;
       const finding = findings[i] as TakeSnapshot;
       finding.takenMicros = this.nextNumber();
       if (settles !== 'oldest') continue;
       finding.held = {
         amount: this.nextNumber(),
-        fullMicros: this.nextNumber(),
-        costMicros: this.nextNumber(),
+        fullAtMicros: this.nextNumber(),
+        refillMicros: this.nextNumber(),
       };
     }
-    decide(items, buckets, findings, nowMicros, nowMicros, this.countDeniedHits);
-    const outcomes = new Array<TakeOutcome>(items.length);
-    for (let i = 0; i < items.length; i++) {
+    decide(takes, buckets, findings, nowMicros, nowMicros, this.countDeniedHits);
+    const outcomes = new Array<TakeOutcome>(takes.length);
+    for (let i = 0; i < takes.length; i++) {
       const bucket = buckets[i] as RunningBucket;
       // The next request finds the state that this one leaves.
-      if (bucket.dirty) bucket.load(bucket.unit, bucket.whole, bucket.part);
-      outcomes[i] = outcomeOf(items[i] as TakeItem, findings[i] as TakeSnapshot, nowMicros);
+      if (bucket.dirty) bucket.load(bucket.unit, bucket.wholeMicros, bucket.remainder);
+      outcomes[i] = outcomeOf(takes[i] as Take, findings[i] as TakeSnapshot, nowMicros);
     }
     return outcomes;
   }
@@ -157,20 +157,20 @@ function integersOf({ kind }: Rate): number {
 }
 
 /** Returns the load of the slots of a request after the first slot of each item. */
-export function slotLoad(items: readonly TakeItem[]): number {
+export function slotLoad(takes: readonly Take[]): number {
   let slots = 0;
-  for (let i = 0; i < items.length; i++) slots += Math.max(0, heldCount(items[i] as TakeItem) - 1);
+  for (let i = 0; i < takes.length; i++) slots += Math.max(0, heldCount(takes[i] as Take) - 1);
   return SLOT_LOAD * slots;
 }
 
 /** Returns whether two items are equal, except for what {@link encodeHold} encodes. */
-function isEqual(one: TakeItem, other: TakeItem): boolean {
+function isEqual(one: Take, other: Take): boolean {
   return (
     one.key === other.key &&
     one.rate === other.rate &&
     one.hits === other.hits &&
     one.refund === other.refund &&
-    one.undoMark === other.undoMark &&
+    one.undoAtMicros === other.undoAtMicros &&
     one.enforcement === other.enforcement &&
     haveEqualHolds(one, other)
   );

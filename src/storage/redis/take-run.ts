@@ -1,25 +1,25 @@
-import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../limiter/bucket-store.js';
 import { MAX_COUNT } from '../../limiter/fixed-window.js';
 import { freesExpired, placeableHold } from '../../limiter/holds/hold.js';
 import { isCharge, type TimedRate } from '../../limiter/rate.js';
 import { addTo, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { UnknownReplyError } from './connection/redis-error.js';
-import type { TakeGroup } from './take-group.js';
+import type { RepeatedRequest } from './take-group.js';
 import { encodeNumber } from './take-script.js';
 
-/** An item of a {@link TakeRun}. */
-export type RunItem = TakeItem & { readonly rate: TimedRate };
+/** An item of a {@link RepeatedTake}. */
+export type RunItem = Take & { readonly rate: TimedRate };
 
 /**
- * Returns whether requests with one item can form a {@link TakeRun}. Each of them must find the state that the previous
- * request left, so refunds and charges cannot. Holds cannot, either, because each has its own id.
+ * Returns whether requests with one item can form a {@link RepeatedTake}. Each of them must find the state that the
+ * previous request left, so refunds and charges cannot. Holds cannot, either, because each has its own id.
  */
-export function mayRun(item: TakeItem): item is RunItem {
-  const { rate, hits, refund, enforcement } = item;
+export function mayRun(take: Take): take is RunItem {
+  const { rate, hits, refund, enforcement } = take;
   // The enforcement of a single item has no effect, except on a peek that spills.
   if (enforcement === 'spill' || refund) return false;
   if (isCharge(rate, hits, refund) || rate.kind === 'concurrency') return false;
-  if (placeableHold(item) !== undefined || freesExpired(item)) return false;
+  if (placeableHold(take) !== undefined || freesExpired(take)) return false;
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
 }
 
@@ -31,7 +31,7 @@ export interface BucketSlot {
   /** Index of its key, from 1. */
   readonly index: number;
   /** The latest step of the bucket. If the next request is equal, it joins this step. */
-  last: TakeRun | TakeGroup | undefined;
+  last: RepeatedTake | RepeatedRequest | undefined;
   /** Number of steps that use the bucket. */
   steps: number;
   /** Indexes of the sets of its reservations: without and with `freesUnknown`. 0 for a set that the call lacks. */
@@ -45,7 +45,7 @@ export interface BucketSlot {
  * requests. The allowed requests are the first ones, because a bucket that cannot serve a request cannot serve an equal
  * one after it. From the reply, {@link next} computes each outcome exactly.
  */
-export class TakeRun {
+export class RepeatedTake {
   readonly item: RunItem;
   readonly slot: BucketSlot;
   /** Index of the arguments in the call, from 1. */
@@ -57,8 +57,8 @@ export class TakeRun {
   /** The current state, after {@link start} was called. */
   private state = findingOfOne;
   /** Cost of one request in a token bucket. */
-  private costWhole = 0;
-  private costCarry = 0;
+  private refillWhole = 0;
+  private refillRemainder = 0;
 
   /** Whether windows count the hits of denied requests. */
   private readonly countDeniedHits: boolean;
@@ -71,7 +71,7 @@ export class TakeRun {
   }
 
   /** Returns whether a request with `item` can join; its key is that of this run. */
-  accepts({ rate, hits, refund }: TakeItem): boolean {
+  accepts({ rate, hits, refund }: Take): boolean {
     const own = this.item;
     return own.rate === rate && own.hits === hits && !refund;
   }
@@ -85,7 +85,7 @@ export class TakeRun {
   /** Number of integers in the reply. */
   get replyLength(): number {
     const { rate } = this.item;
-    return (this.count > 1 ? 2 : 1) + (rate.kind === 'token_bucket' && rate.q > 1 ? 1 : 0);
+    return (this.count > 1 ? 2 : 1) + (rate.kind === 'token_bucket' && rate.refillDenominator > 1 ? 1 : 0);
   }
 
   /**
@@ -107,15 +107,15 @@ export class TakeRun {
       this.passing = 1;
     }
     if (rate.kind === 'window') {
-      this.state.whole = rate.startOf(nowMicros);
-      this.state.part = found;
+      this.state.wholeMicros = rate.startOf(nowMicros);
+      this.state.remainder = found;
       return at;
     }
-    this.state.whole = nowMicros + found;
-    this.state.part = rate.q > 1 ? (values[at++] as number) : 0;
+    this.state.wholeMicros = nowMicros + found;
+    this.state.remainder = rate.refillDenominator > 1 ? (values[at++] as number) : 0;
     if (hits > 0) {
-      this.costWhole = rate.takeCostWhole(hits);
-      this.costCarry = rate.takeCostCarry(hits);
+      this.refillWhole = rate.takeCostWhole(hits);
+      this.refillRemainder = rate.takeCostCarry(hits);
     }
     return at;
   }
@@ -125,14 +125,14 @@ export class TakeRun {
     const { rate, hits } = item;
     const { state } = this;
     state.previousFullAtMicros = state.fullAtMicros;
-    state.limited = this.passing === 0;
-    if (state.limited) {
+    state.overLimit = this.passing === 0;
+    if (state.overLimit) {
       if (rate.countsDenied(this.countDeniedHits)) state.count = Math.min(state.count + hits, MAX_COUNT);
       return rate.outcome(hits, state, nowMicros);
     }
     this.passing--;
     if (rate.kind === 'window') state.count += hits;
-    else addTo(state, this.costWhole, this.costCarry, rate.q);
+    else addTo(state, this.refillWhole, this.refillRemainder, rate.refillDenominator);
     return rate.outcome(hits, state, nowMicros);
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Enforcement, TakeItem } from '../../limiter/bucket-store.js';
+import type { Enforcement, Take } from '../../limiter/bucket-store.js';
 import {
   freesExpired,
   HOLD_ID_DIGITS,
@@ -9,10 +9,10 @@ import {
   placeableHold,
   type SettledHold,
 } from '../../limiter/holds/hold.js';
-import { settlementOf } from '../../limiter/holds/settlement.js';
+import { settlementOperation } from '../../limiter/holds/settlement.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import type { BucketOperation } from '../../limiter/rate-algorithm.js';
-import { costCarry, costWhole } from '../../limiter/token-bucket.js';
+import { refillRemainder, refillWhole } from '../../limiter/token-bucket.js';
 import { append } from '../../runtime/append.js';
 import { readAsset } from '../../runtime/assets.js';
 
@@ -80,7 +80,7 @@ const FREED_FOLLOWS = 160;
 
 /** Distinct arguments in a batch. They are those of the first item that has them. */
 interface TakeArguments {
-  readonly item: TakeItem;
+  readonly item: Take;
   readonly enforcement: Enforcement;
   readonly index: number;
 }
@@ -106,22 +106,22 @@ export class TakeArgumentTable {
   }
 
   /** Returns the index of the arguments of an item, from 1. */
-  indexOf(item: TakeItem, enforcement = item.enforcement): number {
+  indexOf(take: Take, enforcement = take.enforcement): number {
     const { last } = this;
-    if (last !== undefined && equal(last, item, enforcement)) return last.index;
-    const known = last === undefined ? NONE : this.listOf(item.rate, last);
+    if (last !== undefined && equal(last, take, enforcement)) return last.index;
+    const known = last === undefined ? NONE : this.listOf(take.rate, last);
     let ask: TakeArguments | undefined;
     for (let i = 0; i < known.length && i < MAX_COMPARED_ARGUMENTS; i++) {
       const candidate = known[i] as TakeArguments;
-      if (equal(candidate, item, enforcement)) {
+      if (equal(candidate, take, enforcement)) {
         ask = candidate;
         break;
       }
     }
     if (ask === undefined) {
-      ask = { item, enforcement, index: this.list.length + 1 };
+      ask = { item: take, enforcement, index: this.list.length + 1 };
       this.list = append(this.list, ask);
-      this.byRate?.set(item.rate, append(known, ask));
+      this.byRate?.set(take.rate, append(known, ask));
     }
     this.last = ask;
     return ask.index;
@@ -134,11 +134,11 @@ export class TakeArgumentTable {
   }
 
   private write(args: string[], { item, enforcement }: TakeArguments): void {
-    const { rate, hits, refund, undoMark, settles } = item;
+    const { rate, hits, refund, undoAtMicros, settles } = item;
     const holds = placeableHold(item);
     const charge = isCharge(rate, hits, refund);
     const calendar = rate.kind === 'window' ? rate.calendar : undefined;
-    const { fullMicros: useMicros = 0, refundMicros } = operationOf(item) ?? {};
+    const { fullAtMicros: useMicros = 0, refundMicros } = operationOf(item) ?? {};
     const following =
       (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) +
       (calendar === undefined ? 0 : CALENDAR_FOLLOWS) +
@@ -153,20 +153,20 @@ export class TakeArgumentTable {
       args.push('0', String(isDenied ? 0 : rate.max), '0', String(isDenied ? 0 : hits), '0');
     } else if (rate.kind === 'window') {
       args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
-      args.push(rate.allOrNothing ? '1' : '0', String(hits), '0');
+      args.push(rate.countsOnlyAllowed ? '1' : '0', String(hits), '0');
       if (rate.maxDebt > 0) args.push(String(rate.maxCountWithDebt), '0');
     } else {
-      args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
+      args.push(String(rate.refillDenominator), String(rate.fillWhole), String(rate.fillCarry));
       if (what === OLDEST) {
         // The script multiplies the cost of one hit.
-        args.push(String(costWhole(rate, 1)), String(costCarry(rate, 1)));
+        args.push(String(refillWhole(rate, 1)), String(refillRemainder(rate, 1)));
       } else if (refundMicros !== undefined) {
         args.push(String(refundMicros), '0');
       } else if (refund) {
         args.push(String(rate.refundWhole(hits)), String(rate.refundCarry(hits)));
       } else if (charge) {
         const charged = rate.chargedHits(hits);
-        args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
+        args.push(String(refillWhole(rate, charged)), String(refillRemainder(rate, charged)));
       } else {
         // A peek tests for one more token.
         const requested = hits === 0 ? 1 : hits;
@@ -177,33 +177,38 @@ export class TakeArgumentTable {
     if (holds !== undefined) args.push(String(holds.lifetimeMillis), String(hits));
     if (settles === 'oldest') args.push(String(hits), String(maxChargedHits(rate)));
     else if (settles !== undefined) {
-      const { lifetimeMillis, amount, costMicros = 0 } = settles;
+      const { lifetimeMillis, amount, refillMicros = 0 } = settles;
       const compares = rate.kind === 'concurrency' && !hasBoundId(settles);
-      args.push(String(lifetimeMillis), String(amount), String(compares ? 1 : useMicros), String(costMicros));
+      args.push(
+        String(lifetimeMillis),
+        String(amount),
+        String(compares ? 1 : useMicros),
+        String(refillMicros),
+      );
     }
     if (freesExpired(item)) {
       const isBucket = rate.kind === 'token_bucket';
-      args.push(String(isBucket ? costWhole(rate, 1) : 0), String(isBucket ? costCarry(rate, 1) : 0));
+      args.push(String(isBucket ? refillWhole(rate, 1) : 0), String(isBucket ? refillRemainder(rate, 1) : 0));
       args.push(String(maxChargedHits(rate)));
     }
-    if (what === UNDO && settles === undefined) args.push(String(undoMark));
+    if (what === UNDO && settles === undefined) args.push(String(undoAtMicros));
     if (calendar === undefined) return;
     for (const boundary of calendar.boundariesAround(this.wallMicros())) args.push(String(boundary));
   }
 }
 
 /** Returns the operation of an item that settles a hold as if the bucket would have been full at the time 0. */
-function operationOf(item: TakeItem): BucketOperation | undefined {
-  const { settles } = item;
+function operationOf(take: Take): BucketOperation | undefined {
+  const { settles } = take;
   if (settles === undefined || settles === 'oldest') return undefined;
-  return settlementOf(item, { ...settles, fullMicros: 0 }, 0);
+  return settlementOperation(take, { ...settles, fullAtMicros: 0 }, 0);
 }
 
-function kindOf({ rate, hits, refund, undoMark, settles }: TakeItem): number {
+function kindOf({ rate, hits, refund, undoAtMicros, settles }: Take): number {
   if (settles === 'oldest') return OLDEST;
   if (isCharge(rate, hits, refund)) return CHARGE;
   if (!refund) return hits === 0 ? PEEK : TAKE;
-  return undoMark !== undefined || settles !== undefined ? UNDO : REFUND;
+  return undoAtMicros !== undefined || settles !== undefined ? UNDO : REFUND;
 }
 
 /** Returns the maximum number of hits of a charge or refund that change a bucket. */
@@ -212,20 +217,20 @@ function maxChargedHits(rate: Rate): number {
 }
 
 /** Returns whether an item has the same arguments. */
-function equal(known: TakeArguments, item: TakeItem, enforcement: Enforcement): boolean {
+function equal(known: TakeArguments, take: Take, enforcement: Enforcement): boolean {
   const ask = known.item;
   return (
-    ask.rate === item.rate &&
-    ask.hits === item.hits &&
-    ask.refund === item.refund &&
+    ask.rate === take.rate &&
+    ask.hits === take.hits &&
+    ask.refund === take.refund &&
     known.enforcement === enforcement &&
-    ask.undoMark === item.undoMark &&
-    haveEqualHolds(ask, item)
+    ask.undoAtMicros === take.undoAtMicros &&
+    haveEqualHolds(ask, take)
   );
 }
 
 /** Returns whether the holds and settlements of two items are equal, except for what {@link encodeHold} encodes. */
-export function haveEqualHolds(one: TakeItem, other: TakeItem): boolean {
+export function haveEqualHolds(one: Take, other: Take): boolean {
   return (
     one.holds?.lifetimeMillis === other.holds?.lifetimeMillis &&
     freesExpired(one) === freesExpired(other) &&
@@ -239,7 +244,7 @@ function settlesSame(one: SettledHold | undefined, other: SettledHold | undefine
   return (
     one.lifetimeMillis === other.lifetimeMillis &&
     one.amount === other.amount &&
-    one.costMicros === other.costMicros &&
+    one.refillMicros === other.refillMicros &&
     hasBoundId(one) === hasBoundId(other)
   );
 }
@@ -248,19 +253,19 @@ function settlesSame(one: SettledHold | undefined, other: SettledHold | undefine
 const NO_HOLD_ID = encodeId('0'.repeat(HOLD_ID_DIGITS));
 
 /**
- * Encodes the hold that an item places or settles for a step, see take.lua: its id, and `fullMicros` for the
+ * Encodes the hold that an item places or settles for a step, see take.lua: its id, and `fullAtMicros` for the
  * settlement of a reservation. Returns undefined if the item has no hold. A peek also names the set of its rule if the
  * script must first free expired holds of this set.
  */
-export function encodeHold(item: TakeItem): string | undefined {
-  const { settles } = item;
+export function encodeHold(take: Take): string | undefined {
+  const { settles } = take;
   if (settles === undefined) {
-    const holds = freesExpired(item) ? item.holds : placeableHold(item);
+    const holds = freesExpired(take) ? take.holds : placeableHold(take);
     return holds === undefined ? undefined : encodeId(holds.id);
   }
   if (settles === 'oldest') return NO_HOLD_ID;
   const id = encodeId(settles.id);
-  return item.rate.kind === 'concurrency' ? id : id + encodeTime(settles.fullMicros);
+  return take.rate.kind === 'concurrency' ? id : id + encodeTime(settles.fullAtMicros);
 }
 
 /**

@@ -1,20 +1,20 @@
-import type { TakeItem } from '../../limiter/bucket-store.js';
+import type { Take } from '../../limiter/bucket-store.js';
 import { refundsOf } from './give-back.js';
 import type { PartitionRequest } from './partition-requests.js';
-import type { GiveBackResult } from './shard.js';
+import type { RollbackResult } from './shard.js';
 
 /** Number of give-backs since the start of the process, by result. */
-export interface GiveBackStats {
+export interface RollbackStats {
   /** All hits were given back. */
-  readonly made: number;
+  readonly completed: number;
   /** Some refunds were refused, or were not answered, so that they may have been applied. */
   readonly failed: number;
   /** Some refunds were not sent, because the connection on which the hits were taken was lost. */
   readonly skipped: number;
 }
 
-/** Settings of {@link GiveBacks}. */
-export interface GiveBackOptions {
+/** Settings of {@link Rollbacks}. */
+export interface RollbackOptions {
   /** Maximum time for a request to several partitions, and for giving back, in microseconds. */
   readonly timeoutMicros: number;
   /** Whether windows count the hits of denied requests. The servers must have the same setting. */
@@ -22,11 +22,11 @@ export interface GiveBackOptions {
   /** Returns the time, in microseconds, of the clock that deadlines refer to. */
   readonly monotonicMicros: () => number;
   /** Receives the refunds of a partition when they are sent, and again when their result is known. */
-  readonly onGiveBack?: ((refunds: readonly TakeItem[]) => void) | undefined;
+  readonly onRollback?: ((refunds: readonly Take[]) => void) | undefined;
 }
 
 /** Results from worst to best. The result of a request is the worst result of its partitions. */
-const WORST_FIRST: readonly GiveBackResult[] = ['failed', 'skipped', 'made'];
+const WORST_FIRST: readonly RollbackResult[] = ['failed', 'skipped', 'completed'];
 
 /**
  * Gives back the hits that denied requests have taken from other partitions, except holds. Answers do not wait for
@@ -34,16 +34,16 @@ const WORST_FIRST: readonly GiveBackResult[] = ['failed', 'skipped', 'made'];
  * connection on which the hits were taken has been lost. Windows that have begun since then do not change, and tokens
  * that would have overflowed since then are not given back ({@link refundsOf}).
  */
-export class GiveBacks {
-  readonly #options: GiveBackOptions;
-  readonly #counts = { made: 0, failed: 0, skipped: 0 };
+export class Rollbacks {
+  readonly #options: RollbackOptions;
+  readonly #counts = { completed: 0, failed: 0, skipped: 0 };
   readonly #underWay = new Set<Promise<void>>();
 
-  constructor(options: GiveBackOptions) {
+  constructor(options: RollbackOptions) {
     this.#options = options;
   }
 
-  get stats(): GiveBackStats {
+  get stats(): RollbackStats {
     return this.#counts;
   }
 
@@ -64,22 +64,22 @@ export class GiveBacks {
   }
 
   /** Returns the worst result, or undefined if no hits had to be given back. */
-  async #send(requests: readonly PartitionRequest[]): Promise<GiveBackResult | undefined> {
-    const { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack } = this.#options;
+  async #send(requests: readonly PartitionRequest[]): Promise<RollbackResult | undefined> {
+    const { timeoutMicros, countDeniedHits, monotonicMicros, onRollback } = this.#options;
     // Giving back has its own timeout, because the timeout of the request may have expired.
     const deadlineMicros = monotonicMicros() + timeoutMicros;
-    const results: Promise<GiveBackResult>[] = [];
+    const results: Promise<RollbackResult>[] = [];
     for (const request of requests) {
-      const { partition, shard, takenEpoch } = request;
+      const { partition, shard, takenOn } = request;
       const taken = request.takeBack();
       if (shard === undefined || taken === undefined) continue;
-      const items = refundsOf(taken.items, taken.outcomes, countDeniedHits);
-      if (items.length === 0) continue;
-      onGiveBack?.(items);
-      const take = { partition, items, deadlineMicros, mayWait: true };
+      const takes = refundsOf(taken.items, taken.outcomes, countDeniedHits);
+      if (takes.length === 0) continue;
+      onRollback?.(takes);
+      const take = { partition, items: takes, deadlineMicros, mayWait: true };
       results.push(
-        shard.giveBackPartition(take, takenEpoch).then((result) => {
-          onGiveBack?.(items);
+        shard.rollBackPartition(take, takenOn).then((result) => {
+          onRollback?.(takes);
           return result;
         }),
       );
@@ -88,6 +88,6 @@ export class GiveBacks {
   }
 }
 
-function worstOf(results: readonly GiveBackResult[]): GiveBackResult {
-  return WORST_FIRST.find((result) => results.includes(result)) ?? 'made';
+function worstOf(results: readonly RollbackResult[]): RollbackResult {
+  return WORST_FIRST.find((result) => results.includes(result)) ?? 'completed';
 }

@@ -1,23 +1,18 @@
-import {
-  StorageError,
-  type TakeItem,
-  type TakeOutcome,
-  type TakeResult,
-} from '../../limiter/bucket-store.js';
+import { StorageError, type Take, type TakeOutcome, type TakeResult } from '../../limiter/bucket-store.js';
 import { deniesRequest } from '../../limiter/decide.js';
 import { placeableHold } from '../../limiter/holds/hold.js';
 import { isCharge } from '../../limiter/rate.js';
-import { expectState } from '../../runtime/invariant.js';
+import { checkInvariant } from '../../runtime/invariant.js';
 import { outcomesBeforeTake } from './give-back.js';
 import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
 /** Outcome of an undecided item in a request that is denied anyway. */
 const UNDECIDED: TakeOutcome = {
-  limited: false,
+  overLimit: false,
   remaining: 0,
   waitMicros: 0,
   used: 0,
-  forgiven: 0,
+  uncollectedHits: 0,
   cached: false,
 };
 
@@ -26,17 +21,17 @@ const UNANSWERED: TakeOutcome = { ...UNDECIDED, hold: 'abandoned' };
 
 /** The part of a request that one partition decides. */
 export class PartitionRequest {
-  readonly items: TakeItem[] = [];
+  readonly items: Take[] = [];
   /** Index of each item in the request. */
   readonly indexes: number[] = [];
   /** The outcomes of the items, as far as they are known. */
   outcomes: readonly TakeOutcome[] = [];
-  /** The {@link Shard.connectionEpoch} at the time of the reply. */
-  takenEpoch: unknown;
+  /** The {@link Shard.connectionId} at the time of the reply. */
+  takenOn: unknown;
   readonly partition: Partition;
   readonly shard: Shard | undefined;
   /** The items that were sent to the shard. `#result` is their result. */
-  #sentItems: readonly TakeItem[] = [];
+  #sentItems: readonly Take[] = [];
   #result: TakeResult | undefined;
   #isGivenBack = false;
 
@@ -51,7 +46,7 @@ export class PartitionRequest {
    * Sends the items to the server, unless the server is known to be unavailable, and records the result. `asked` are
    * the items in the form in which they are sent. Returns a promise if the server does not answer synchronously.
    */
-  send(callOptions: TakeOptions, asked: readonly TakeItem[]): Promise<void> | undefined {
+  send(callOptions: TakeOptions, asked: readonly Take[]): Promise<void> | undefined {
     const { shard, partition } = this;
     if (shard === undefined || this.error !== undefined) return undefined;
     this.#sentItems = asked;
@@ -78,14 +73,14 @@ export class PartitionRequest {
   get denies(): boolean {
     if (this.error !== undefined) return false;
     return this.items.some(
-      ({ enforcement }, i) => enforcement === 'enforce' && this.outcomes[i]?.limited === true,
+      ({ enforcement }, i) => enforcement === 'enforce' && this.outcomes[i]?.overLimit === true,
     );
   }
 
   /** Whether a quota of this partition is not used up. */
   get hasQuotaLeft(): boolean {
     return this.items.some(
-      ({ enforcement }, i) => enforcement === 'quota' && this.outcomes[i]?.limited === false,
+      ({ enforcement }, i) => enforcement === 'quota' && this.outcomes[i]?.overLimit === false,
     );
   }
 
@@ -94,18 +89,16 @@ export class PartitionRequest {
   }
 
   /** The items that were sent, with their outcomes, if the partition has allowed them; otherwise undefined. */
-  get taken():
-    | { readonly items: readonly TakeItem[]; readonly outcomes: readonly TakeOutcome[] }
-    | undefined {
+  get taken(): { readonly items: readonly Take[]; readonly outcomes: readonly TakeOutcome[] } | undefined {
     const outcomes = this.#result;
     if (outcomes === undefined || outcomes instanceof StorageError) return undefined;
-    const items = this.#sentItems;
-    return deniesRequest(items, outcomes) ? undefined : { items, outcomes };
+    const takes = this.#sentItems;
+    return deniesRequest(takes, outcomes) ? undefined : { items: takes, outcomes };
   }
 
   /** Returns {@link taken}. May be called only once, so that the hits are given back only once. */
   takeBack(): PartitionRequest['taken'] {
-    expectState(!this.#isGivenBack, 'the hits of a request are given back only once');
+    checkInvariant(!this.#isGivenBack, 'the hits of a request are given back only once');
     this.#isGivenBack = true;
     return this.taken;
   }
@@ -114,8 +107,8 @@ export class PartitionRequest {
   outcomesOfDenial(countDeniedHits: boolean): readonly TakeOutcome[] {
     const { taken, error } = this;
     if (error !== undefined) {
-      return this.items.map((item) =>
-        !error.unsent && placeableHold(item) !== undefined ? UNANSWERED : UNDECIDED,
+      return this.items.map((take) =>
+        !error.unsent && placeableHold(take) !== undefined ? UNANSWERED : UNDECIDED,
       );
     }
     return taken === undefined
@@ -126,15 +119,15 @@ export class PartitionRequest {
   /** Records the outcomes of the refunds. */
   noteRefunds(outcomes: readonly TakeOutcome[]): void {
     let at = 0;
-    this.outcomes = this.items.map((item, i) => {
-      const outcome = item.refund ? outcomes[at++] : this.outcomes[i];
+    this.outcomes = this.items.map((take, i) => {
+      const outcome = take.refund ? outcomes[at++] : this.outcomes[i];
       return outcome as TakeOutcome;
     });
   }
 
   #note(shard: Shard, result: TakeResult): void {
     this.#result = result;
-    this.takenEpoch = shard.connectionEpoch;
+    this.takenOn = shard.connectionId;
     if (!(result instanceof StorageError)) this.outcomes = result;
   }
 }
@@ -143,16 +136,13 @@ export class PartitionRequest {
  * Divides a request into one request for each partition, in the order of their first items. If a partition has no
  * server, its request has the error as its result.
  */
-export function divide(
-  items: readonly TakeItem[],
-  mapOf: (item: TakeItem) => ShardMap,
-): readonly PartitionRequest[] {
+export function divide(takes: readonly Take[], mapOf: (take: Take) => ShardMap): readonly PartitionRequest[] {
   const requests: PartitionRequest[] = [];
   const known = new Map<ShardMap, Map<Partition, PartitionRequest>>();
-  for (let i = 0; i < items.length; i++) {
-    const item = items[i] as TakeItem;
-    const map = mapOf(item);
-    const name = map.partitionOf(item);
+  for (let i = 0; i < takes.length; i++) {
+    const take = takes[i] as Take;
+    const map = mapOf(take);
+    const name = map.partitionOf(take);
     let ofMap = known.get(map);
     if (ofMap === undefined) {
       ofMap = new Map();
@@ -164,7 +154,7 @@ export function divide(
       ofMap.set(name, request);
       requests.push(request);
     }
-    request.items.push(item);
+    request.items.push(take);
     request.indexes.push(i);
   }
   return requests;
@@ -172,11 +162,11 @@ export function divide(
 
 /** Returns the outcomes of all partitions, in the order of the request. */
 export function join(
-  items: readonly TakeItem[],
+  takes: readonly Take[],
   requests: readonly PartitionRequest[],
   outcomesOf: (request: PartitionRequest) => readonly TakeOutcome[],
 ): readonly TakeOutcome[] {
-  const outcomes = new Array<TakeOutcome>(items.length);
+  const outcomes = new Array<TakeOutcome>(takes.length);
   for (const request of requests) {
     const found = outcomesOf(request);
     request.indexes.forEach((index, i) => {
@@ -186,6 +176,6 @@ export function join(
   return outcomes;
 }
 
-export function canDeny({ rate, hits, refund, enforcement }: TakeItem): boolean {
+export function canDeny({ rate, hits, refund, enforcement }: Take): boolean {
   return (enforcement === 'enforce' || enforcement === 'quota') && !refund && !isCharge(rate, hits, refund);
 }

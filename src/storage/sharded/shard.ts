@@ -1,4 +1,4 @@
-import type { BucketStore, StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
+import type { BucketStore, StorageError, Take, TakeResult } from '../../limiter/bucket-store.js';
 
 /**
  * Identifies a group of buckets that one call can decide together. In a Redis Cluster, this is the slot of a bucket,
@@ -7,12 +7,12 @@ import type { BucketStore, StorageError, TakeItem, TakeResult } from '../../limi
 export type Partition = string | number;
 
 /** Result of giving back hits. `made`: applied. `failed`: refused, or not answered. `skipped`: not sent. */
-export type GiveBackResult = 'made' | 'failed' | 'skipped';
+export type RollbackResult = 'completed' | 'failed' | 'skipped';
 
 export interface PartitionTake {
   readonly partition: Partition;
   /** At least one item, all in this partition. */
-  readonly items: readonly TakeItem[];
+  readonly items: readonly Take[];
   readonly deadlineMicros: number;
   /** See {@link BucketStore.take}. */
   readonly mayWait: boolean;
@@ -33,20 +33,20 @@ export interface Shard {
    * takes. If the connection is lost, and the new one may lead to a Redis without these effects, the value changes.
    * Undefined if there is no connection.
    */
-  readonly connectionEpoch: unknown;
+  readonly connectionId: unknown;
   /**
-   * Gives back the hits that were taken while {@link connectionEpoch} was `takenEpoch`, and does so only once. Returns
+   * Gives back the hits that were taken while {@link connectionId} was `takenOn`, and does so only once. Returns
    * `skipped` if the epoch has changed. The items come from `refundsOf`, and are all in one partition. Never rejects,
    * resolves by the deadline, and does not follow redirections.
    */
-  giveBackPartition(take: PartitionTake, takenEpoch: unknown): Promise<GiveBackResult>;
+  rollBackPartition(take: PartitionTake, takenOn: unknown): Promise<RollbackResult>;
 }
 
 /** Maps buckets to servers. */
 export interface ShardMap {
   /** The partition of all buckets; undefined if there are several partitions. */
   readonly onlyPartition?: Partition | undefined;
-  partitionOf(item: TakeItem): Partition;
+  partitionOf(take: Take): Partition;
   /** Returns the server of a partition, or an error if the partition has no server. */
   shardOf(partition: Partition): Shard | StorageError;
   /** Closes all shards after their takes have settled. */

@@ -1,15 +1,10 @@
-import {
-  type BucketStore,
-  StorageError,
-  type TakeItem,
-  type TakeResult,
-} from '../../limiter/bucket-store.js';
-import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './give-backs.js';
+import { type BucketStore, StorageError, type Take, type TakeResult } from '../../limiter/bucket-store.js';
+import { type RollbackOptions, type RollbackStats, Rollbacks } from './give-backs.js';
 import { canDeny, divide, join, type PartitionRequest } from './partition-requests.js';
 import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
 /** Settings of {@link ShardedStore}. */
-export interface ShardedStoreOptions extends GiveBackOptions {
+export interface ShardedStoreOptions extends RollbackOptions {
   /** The servers of all buckets, except the buckets of `perSecond`. */
   readonly main: ShardMap;
   /** The servers of the buckets for which {@link isPerSecond} returns true (REDIS_PERSECOND). */
@@ -32,7 +27,7 @@ export interface ShardedStoreOptions extends GiveBackOptions {
  *   after the connection on which the hits were taken has been lost. Tokens may therefore be lost, but no tokens are
  *   created. The caller settles the abandoned holds, which it may repeat.
  * - Until the hits are given back, they are missing in the buckets, so other requests may be denied. Tokens that would
- *   have overflowed if the request had not taken them are not given back (`TakeItem.undoMark`).
+ *   have overflowed if the request had not taken them are not given back (`Take.undoAtMicros`).
  */
 export class ShardedStore implements BucketStore {
   readonly #options: ShardedStoreOptions;
@@ -40,14 +35,14 @@ export class ShardedStore implements BucketStore {
   readonly #perSecond: ShardMap | undefined;
   /** {@link ShardMap.onlyPartition} of the main map, if there is no other map. */
   readonly #onlyPart: Partition | undefined;
-  readonly #giveBacks: GiveBacks;
+  readonly #giveBacks: Rollbacks;
 
   constructor(options: ShardedStoreOptions) {
     this.#options = options;
     this.#main = options.main;
     this.#perSecond = options.perSecond;
     this.#onlyPart = options.perSecond === undefined ? options.main.onlyPartition : undefined;
-    this.#giveBacks = new GiveBacks(options);
+    this.#giveBacks = new Rollbacks(options);
   }
 
   /** Maximum time for a request to several partitions, in microseconds. */
@@ -56,31 +51,31 @@ export class ShardedStore implements BucketStore {
   }
 
   /** Number of requests whose hits were given back. */
-  get giveBackStats(): GiveBackStats {
+  get rollbackStats(): RollbackStats {
     return this.#giveBacks.stats;
   }
 
-  take(items: readonly TakeItem[], deadlineMicros: number, mayWait = true): TakeResult | Promise<TakeResult> {
+  take(takes: readonly Take[], deadlineMicros: number, mayWait = true): TakeResult | Promise<TakeResult> {
     let map = this.#main;
     let partition = this.#onlyPart;
     if (partition === undefined) {
-      map = this.#mapOf(items[0] as TakeItem);
-      partition = map.partitionOf(items[0] as TakeItem);
-      for (let i = 1; i < items.length; i++) {
-        const item = items[i] as TakeItem;
+      map = this.#mapOf(takes[0] as Take);
+      partition = map.partitionOf(takes[0] as Take);
+      for (let i = 1; i < takes.length; i++) {
+        const item = takes[i] as Take;
         if (this.#mapOf(item) !== map || map.partitionOf(item) !== partition) {
-          return this.#takeDivided(items, { deadlineMicros, mayWait });
+          return this.#takeDivided(takes, { deadlineMicros, mayWait });
         }
       }
     }
     const shard = map.shardOf(partition);
     if (shard instanceof StorageError) return shard;
-    return shard.takePartition({ partition, items, deadlineMicros, mayWait });
+    return shard.takePartition({ partition, items: takes, deadlineMicros, mayWait });
   }
 
-  serverOf(item: TakeItem): unknown {
-    const map = this.#mapOf(item);
-    return map.shardOf(map.partitionOf(item));
+  serverOf(take: Take): unknown {
+    const map = this.#mapOf(take);
+    return map.shardOf(map.partitionOf(take));
   }
 
   /**
@@ -95,60 +90,60 @@ export class ShardedStore implements BucketStore {
     await this.#giveBacks.settled();
   }
 
-  #mapOf(item: TakeItem): ShardMap {
-    return this.#perSecond !== undefined && isPerSecond(item) ? this.#perSecond : this.#main;
+  #mapOf(take: Take): ShardMap {
+    return this.#perSecond !== undefined && isPerSecond(take) ? this.#perSecond : this.#main;
   }
 
-  async #takeDivided(items: readonly TakeItem[], callOptions: TakeOptions): Promise<TakeResult> {
-    const requests = divide(items, (item) => this.#mapOf(item));
+  async #takeDivided(takes: readonly Take[], callOptions: TakeOptions): Promise<TakeResult> {
+    const requests = divide(takes, (take) => this.#mapOf(take));
     if (requests.some(splitsChain)) return new StorageError('rejected', SPLIT_CHAIN);
     const { timeoutMicros, monotonicMicros } = this.#options;
     const deadlineMicros = Math.min(callOptions.deadlineMicros, monotonicMicros() + timeoutMicros);
     noteRefusals(requests, callOptions.mayWait);
-    const defersRefunds = items.some(canDeny);
+    const defersRefunds = takes.some(canDeny);
     // A partition does not know whether the quotas of other partitions are used up.
     const observesQuotas = requests.filter(({ hasQuota }) => hasQuota).length > 1;
-    const inFirstStep = (item: TakeItem): TakeItem => {
-      if (item.refund) return defersRefunds ? { ...item, hits: 0 } : item;
-      return observesQuotas && item.enforcement === 'quota' ? { ...item, enforcement: 'observe' } : item;
+    const inFirstStep = (take: Take): Take => {
+      if (take.refund) return defersRefunds ? { ...take, hits: 0 } : take;
+      return observesQuotas && take.enforcement === 'quota' ? { ...take, enforcement: 'observe' } : take;
     };
     await Promise.all(
       requests.map((request) =>
         request.send({ ...callOptions, deadlineMicros }, request.items.map(inFirstStep)),
       ),
     );
-    const rejection = this.#denialOrError(items, requests);
+    const rejection = this.#denialOrError(takes, requests);
     if (rejection !== undefined) return rejection;
     const error = defersRefunds
       ? await this.#refund(requests, { ...callOptions, deadlineMicros, mayWait: true })
       : undefined;
-    if (error === undefined) return join(items, requests, ({ outcomes }) => outcomes);
+    if (error === undefined) return join(takes, requests, ({ outcomes }) => outcomes);
     this.#giveBacks.begin(requests);
-    return this.#withAbandoned(error, items, requests);
+    return this.#withAbandoned(error, takes, requests);
   }
 
   /**
    * If the results so far do not allow the request, starts to give its hits back, and returns the result of the
    * request. Returns undefined if the request is allowed.
    */
-  #denialOrError(items: readonly TakeItem[], requests: readonly PartitionRequest[]): TakeResult | undefined {
+  #denialOrError(takes: readonly Take[], requests: readonly PartitionRequest[]): TakeResult | undefined {
     const { countDeniedHits } = this.#options;
     const error = firstError(requests);
     const isDenied = error === undefined ? denyTogether(requests) : requests.some(({ denies }) => denies);
     if (error === undefined && !isDenied) return undefined;
     this.#giveBacks.begin(requests);
-    if (error !== undefined && !isDenied) return this.#withAbandoned(error, items, requests);
-    return join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits));
+    if (error !== undefined && !isDenied) return this.#withAbandoned(error, takes, requests);
+    return join(takes, requests, (request) => request.outcomesOfDenial(countDeniedHits));
   }
 
   /** Returns the error of a request, together with its abandoned holds. */
   #withAbandoned(
     error: StorageError,
-    items: readonly TakeItem[],
+    takes: readonly Take[],
     requests: readonly PartitionRequest[],
   ): StorageError {
     const { countDeniedHits } = this.#options;
-    const abandoned = join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits));
+    const abandoned = join(takes, requests, (request) => request.outcomesOfDenial(countDeniedHits));
     if (!abandoned.some(({ hold }) => hold === 'abandoned')) return error;
     const { reason, message, unsent } = error;
     return new StorageError(reason, message, { cause: error, unsent, abandoned });
@@ -167,9 +162,13 @@ export class ShardedStore implements BucketStore {
     };
     for (const request of requests) {
       if (request.shard === undefined) continue;
-      const items = request.items.filter(({ refund }) => refund);
-      if (items.every(({ hits }) => hits === 0)) continue;
-      const result = request.shard.takePartition({ partition: request.partition, items, ...callOptions });
+      const takes = request.items.filter(({ refund }) => refund);
+      if (takes.every(({ hits }) => hits === 0)) continue;
+      const result = request.shard.takePartition({
+        partition: request.partition,
+        items: takes,
+        ...callOptions,
+      });
       if (result instanceof Promise) answers.push(result.then((late) => note(request, late)));
       else note(request, result);
     }
@@ -187,9 +186,9 @@ const SPLIT_CHAIN =
  * extension of weir, and stay in the main Redis. Windows with debt also stay there, as do windows in a list of limits,
  * because a denied request must not change them.
  */
-export function isPerSecond({ rate }: Pick<TakeItem, 'rate'>): boolean {
+export function isPerSecond({ rate }: Pick<Take, 'rate'>): boolean {
   if (rate.kind !== 'window' || rate.unit !== 'second' || rate.multiplier !== 1) return false;
-  return rate.maxDebt === 0 && !rate.allOrNothing;
+  return rate.maxDebt === 0 && !rate.countsOnlyAllowed;
 }
 
 /**

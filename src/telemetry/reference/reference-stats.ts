@@ -1,4 +1,4 @@
-import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { SeriesBudget } from '../bounded-counters.js';
 import { DurationStats, describeDurations } from './duration-stats.js';
 import {
@@ -152,8 +152,8 @@ export class ReferenceStats {
     return series === this.#otherRule;
   }
 
-  /** Counts a decided descriptor in the series of its rule; see RuleCounter.counted. */
-  add(series: StatSeries, take: TakeItem, outcome: TakeOutcome | undefined, shadowed: boolean): void {
+  /** Counts a decided descriptor in the series of its rule; see RuleMetrics.counted. */
+  add(series: StatSeries, take: Take, outcome: TakeOutcome | undefined, shadowed: boolean): void {
     if (!series.changed) this.#note(series);
     countHits(series.values, this.#options, take, outcome, shadowed);
   }

@@ -1,4 +1,4 @@
-import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../limiter/bucket-store.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 
 /** Counters wrap at this value, so that adding one always changes them. Prometheus treats that as a restart. */
@@ -122,7 +122,7 @@ function nearThreshold(limit: number, ratio: number): number {
 export function countHits(
   values: number[],
   rules: CountingRules,
-  take: TakeItem,
+  take: Take,
   outcome: TakeOutcome | undefined,
   shadowed: boolean,
 ): void {
@@ -133,7 +133,7 @@ export function countHits(
   }
   add(values, TOTAL, hits);
   if (outcome === undefined) return;
-  if (outcome.limited) {
+  if (outcome.overLimit) {
     const over = countOver(values, rules, take, outcome);
     if (shadowed) add(values, SHADOW, over);
     return;
@@ -149,7 +149,7 @@ export function countHits(
 /**
  * Counts the hits over the limit and returns their number. Hits that fit before the limit was reached are not included.
  */
-function countOver(values: number[], rules: CountingRules, take: TakeItem, outcome: TakeOutcome): number {
+function countOver(values: number[], rules: CountingRules, take: Take, outcome: TakeOutcome): number {
   const { hits, rate } = take;
   if (outcome.cached) {
     add(values, OVER, hits);

@@ -6,7 +6,7 @@
 
 import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import type { CallInfo } from '../../../src/grpc/grpc-server.js';
+import type { ServerCall } from '../../../src/grpc/grpc-server.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { MatchWork } from '../../../src/policy/match-work.js';
 import { Closers } from '../../../src/runtime/closers.js';
@@ -69,7 +69,7 @@ function decision({ logged = 0, traced = false }: Options): MicroCase {
       { entries: entries('tenant=acme'), limit: undefined, hitsAddend: undefined, isNegativeHits: false },
     ];
     const message = createClientCodec().encodeRequest({ domain: 'bench', descriptors, hitsAddend: 0 });
-    const call: CallInfo = {
+    const call: ServerCall = {
       deadlineMicros: Number.POSITIVE_INFINITY,
       receivedMicros: 0,
       cancelled: () => false,

@@ -38,7 +38,7 @@ async function serve(protoFolder: string, name: string): Promise<void> {
     onError: (error) => console.error(error),
     onBadConnection: (message) => console.error(message),
   });
-  for (const method of conformanceMethods(messages)) server.addMethod(method);
+  for (const method of conformanceMethods(messages)) server.addGenericMethod(method);
   const port = await server.listen({ host: '127.0.0.1', port: 0 });
   process.once('SIGTERM', () => void server.close().then(() => process.exit(0)));
   process.stdout.write(

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AuxiliaryCall, AuxiliaryMethod, Fields } from '../../../src/grpc/auxiliary-method.js';
+import type { Fields, GenericCall, GenericMethod } from '../../../src/grpc/auxiliary-method.js';
 import { GrpcError, type StatusCode } from '../../../src/grpc/grpc-server.js';
 import type {
   AnyMessage,
@@ -19,11 +19,11 @@ class Call {
   cancelled = false;
   /** Resumes {@link send}. */
   wake = (): void => {};
-  readonly bytes: AuxiliaryCall;
+  readonly bytes: GenericCall;
   readonly #method: string;
   readonly #messages: ConformanceMessages;
 
-  constructor(bytes: AuxiliaryCall, method: string, messages: ConformanceMessages) {
+  constructor(bytes: GenericCall, method: string, messages: ConformanceMessages) {
     this.bytes = bytes;
     this.#method = method;
     this.#messages = messages;
@@ -51,7 +51,7 @@ class Call {
 }
 
 /** The service that connectconformance calls. Every request describes its answer. */
-export function conformanceMethods(messages: ConformanceMessages): AuxiliaryMethod[] {
+export function conformanceMethods(messages: ConformanceMessages): GenericMethod[] {
   const served = Object.entries(messages.service).filter(([name]) => name !== 'Unimplemented');
   return served.map(([name, { path, requestStream, responseStream, requestDeserialize }]) => ({
     path,

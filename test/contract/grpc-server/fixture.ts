@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import { expect } from '@jest/globals';
-import type { CallInfo, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
+import type { GrpcServerOptions, ServerCall } from '../../../src/grpc/grpc-server.js';
 import { H2GrpcServer } from '../../../src/grpc/h2-transport/h2-grpc-server.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
@@ -16,7 +16,7 @@ export const NOW_MICROS = 5_000_000_000;
 
 /** A call that waits in the {@link HOLD} handler. */
 export interface HeldCall {
-  readonly info: CallInfo;
+  readonly info: ServerCall;
   answer(message: Uint8Array): void;
 }
 

@@ -1,11 +1,7 @@
 import { once } from 'node:events';
 import type { ClientReadableStream } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  type AuxiliaryCall,
-  type AuxiliaryHandler,
-  unaryMethod,
-} from '../../../src/grpc/auxiliary-method.js';
+import { type GenericCall, type GenericHandler, unaryMethod } from '../../../src/grpc/auxiliary-method.js';
 import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
 import { type Outcome, StreamClient } from '../../support/grpc/stream-client.js';
 import { waitFor } from '../../support/process/wait-for.js';
@@ -17,11 +13,11 @@ const KINDS = {
   Bidi: { requestStream: true, responseStream: true },
 };
 type Kind = keyof typeof KINDS;
-type Begin = (call: AuxiliaryCall) => AuxiliaryHandler;
+type Begin = (call: GenericCall) => GenericHandler;
 
 /** Returns a handler that calls `answer` with each message. */
 const onMessage =
-  (answer: (call: AuxiliaryCall, message: Buffer) => void): Begin =>
+  (answer: (call: GenericCall, message: Buffer) => void): Begin =>
   (call) => ({ onMessage: (message) => answer(call, message) });
 /** Echoes its only message, and ends the call. */
 const same = onMessage((call, message) => {
@@ -47,7 +43,7 @@ export function describeStreams(): void {
   ): Promise<{ client: StreamClient; server: GrpcServer }> {
     const server = fixture.server();
     for (const [name, begin] of Object.entries(methods)) {
-      server.addMethod({ path: `/test.Kinds/${name}`, ...KINDS[name as Kind], begin });
+      server.addGenericMethod({ path: `/test.Kinds/${name}`, ...KINDS[name as Kind], begin });
     }
     const port = await server.listen({ host: '127.0.0.1', port: 0 });
     return { client: new StreamClient(`127.0.0.1:${port}`), server };
@@ -63,7 +59,7 @@ export function describeStreams(): void {
   }
 
   /** A long call: records the call and the events of its handler. */
-  function watched(calls: AuxiliaryCall[], events: string[]): Begin {
+  function watched(calls: GenericCall[], events: string[]): Begin {
     return (call) => {
       calls.push(call);
       return { onMessage: () => events.push('message'), onClosed: () => events.push('over') };
@@ -144,12 +140,12 @@ export function describeStreams(): void {
       expect(end.messages.length).toBeLessThan(900);
     });
 
-    test.each<[string, (stream: ClientReadableStream<Buffer>, call: AuxiliaryCall) => void]>([
+    test.each<[string, (stream: ClientReadableStream<Buffer>, call: GenericCall) => void]>([
       ['was cancelled', (stream) => stream.cancel()],
       ['has read all', (_stream, call) => call.end()],
     ])('is told once that its caller %s', async (_name, leave) => {
       const events: string[] = [];
-      const calls: AuxiliaryCall[] = [];
+      const calls: GenericCall[] = [];
       const { client } = await serving({
         ServerStream: (call) => {
           call.send(Buffer.of(1));
@@ -158,7 +154,7 @@ export function describeStreams(): void {
       });
       const stream = client.startServerStream('/test.Kinds/ServerStream', Buffer.of(1));
       await once(stream, 'data');
-      leave(stream, calls[0] as AuxiliaryCall);
+      leave(stream, calls[0] as GenericCall);
       await waitFor('the end', () => events[1]);
       expect(events).toEqual(['message', 'over']);
     });

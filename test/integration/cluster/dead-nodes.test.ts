@@ -203,7 +203,7 @@ describe('a slot that no node serves', () => {
   });
 
   test.each([
-    ['that hangs', 'made'],
+    ['that hangs', 'completed'],
     ['that took', 'skipped'],
   ] as const)(
     'if the node %s is killed during a request over two nodes, giving back is %s',
@@ -237,7 +237,7 @@ describe('a slot that no node serves', () => {
         await hung.kill();
         await hung.restart();
       }
-      await waitFor('the end of giving back', () => store.store.giveBackStats[result] === 1);
+      await waitFor('the end of giving back', () => store.store.rollbackStats[result] === 1);
       await cluster.waitStable();
       await waitFor('all to be up', () => store.store.isComplete);
       const look = (tenant: string) => store.outcome(itemOf(tenant, 'a', SLOW, { hits: 0 }));

@@ -122,7 +122,7 @@ describe('the query for slots', () => {
 
 test('requests over as many slots as they may have limits delay no other, and free their capacity', async () => {
   const store = await openWholeCluster(cluster.url, { timeoutMicros: 20_000_000 });
-  const items = Array.from({ length: 256 }, (_, i) => itemOf(`wide tenant ${i}`, 'a', SLOW));
+  const takes = Array.from({ length: 256 }, (_, i) => itemOf(`wide tenant ${i}`, 'a', SLOW));
   const tenant = await tenantOn(other);
   let decided = 0;
   let over = false;
@@ -133,7 +133,7 @@ test('requests over as many slots as they may have limits delay no other, and fr
     }
   })();
   for (let turn = 0; turn < 60; turn++) {
-    expect(await store.store.take(items, Infinity)).toHaveLength(items.length);
+    expect(await store.store.take(takes, Infinity)).toHaveLength(takes.length);
   }
   over = true;
   await asking;

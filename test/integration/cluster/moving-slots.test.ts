@@ -1,6 +1,6 @@
 /* Moves slots of a real Redis Cluster while they are used: each take is decided exactly once. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
+import { StorageError, type Take } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { toolPath } from '../../support/process/tools.js';
@@ -35,7 +35,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
     slot = slotOfTenant(tenant);
     return opened;
   }
-  const bucket = (name: string, options?: Parameters<typeof itemOf>[3]): TakeItem =>
+  const bucket = (name: string, options?: Parameters<typeof itemOf>[3]): Take =>
     itemOf(tenant, name, SLOW, options);
   /** Nodes that do not agree yet on the previous move can each believe that the other one has the slot. */
   const move = async (to: ClusterNode): Promise<void> => {
@@ -48,14 +48,14 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
   /** Sends requests while `work` runs, which can wait for more allowed requests. Returns how many were allowed. */
   async function admittedWhile(
     { store }: LoggedStore,
-    items: readonly TakeItem[],
+    takes: readonly Take[],
     work: (untilMore: () => Promise<void>) => Promise<void>,
   ): Promise<number> {
     let admitted = 0;
     let over = false;
     const ask = async (): Promise<void> => {
       while (!over) {
-        const result = await store.take(items, Infinity);
+        const result = await store.take(takes, Infinity);
         if (result instanceof StorageError) throw result;
         admitted++;
       }
@@ -109,8 +109,8 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
     await cluster.moveKeys(slot, other, 1);
     expect(await store.take(bucket('a'), bucket('b'), bucket('empty'))).toBe('decided');
     await waitFor('the end of giving back', () => {
-      const { made, failed } = store.store.giveBackStats;
-      return made + failed === 1;
+      const { completed, failed } = store.store.rollbackStats;
+      return completed + failed === 1;
     });
     for (const name of ['a', 'b']) expect([1, 2]).toContain(await taken(store, name));
     expect(await taken(store, 'empty')).toBe(ROOM);

@@ -180,7 +180,7 @@ warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, o
     await client.ask('shop', [entry('customr')]);
     client.close();
     await waitFor('two lines', () => warnings(server).length >= 2);
-    const prints = `warning: no policy has this domain, so its requests are not limited: did you mean shop? If the domain should have no limits, create a policy file with on_unmatched: ignore {"domain":"shpo"}
+    const prints = `warning: no policy has this domain, so its requests are not overLimit: did you mean shop? If the domain should have no limits, create a policy file with on_unmatched: ignore {"domain":"shpo"}
 warning: no rule matches this descriptor, so weir allows the descriptor without a limit: did you mean customer? Run weir explain to see how far the descriptor matches. If the descriptor should have no limit, set on_unmatched: ignore in the policy {"domain":"shop","keys":"customr"}`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);

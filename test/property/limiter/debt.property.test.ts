@@ -2,7 +2,7 @@ import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
-import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { refillWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
@@ -18,7 +18,7 @@ const owingRate: fc.Arbitrary<TokenBucketRate> = fc
     arbitraryRate(),
     fc.oneof(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 0xffff_ffff })),
   )
-  .filter(([rate, debt]) => costWhole(rate, rate.maxTokens + debt) < MAX_FILL_MICROS / 10)
+  .filter(([rate, debt]) => refillWhole(rate, rate.maxTokens + debt) < MAX_FILL_MICROS / 10)
   .map(([{ maxTokens, tokensPerFill, fillIntervalMicros }, debt]) =>
     tokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, debt),
   );
@@ -49,16 +49,16 @@ describe('a token bucket with debt', () => {
         const level = new TokenLevel(rate, clock.monotonic);
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
-          const { forgiven, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
+          const { uncollectedHits, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
           expectEqual(outcome, {
             ...level.take(hits, refund, clock.monotonic),
-            undoMark: clock.monotonic,
+            undoAtMicros: clock.monotonic,
             cached: false,
           });
           const isCharge = hits > 1 && !refund;
-          expectSame(outcome.limited && isCharge, false);
+          expectSame(outcome.overLimit && isCharge, false);
           expectAtMost(outcome.remaining, rate.maxTokens);
-          expectSame(forgiven === 0 || isCharge, true);
+          expectSame(uncollectedHits === 0 || isCharge, true);
         }
       }),
       runs(500),
@@ -66,7 +66,9 @@ describe('a token bucket with debt', () => {
   });
 
   test('owes at most what was charged and not forgiven, and at most max_debt', () => {
-    const steps = tokenSteps.filter(({ rate: { p, q } }) => p >= 2 * q);
+    const steps = tokenSteps.filter(
+      ({ rate: { refillNumerator, refillDenominator } }) => refillNumerator >= 2 * refillDenominator,
+    );
     fc.assert(
       fc.property(steps, ({ rate, steps }) => {
         const clock = new FakeClock();
@@ -75,12 +77,12 @@ describe('a token bucket with debt', () => {
         let charged = 0;
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
-          const { forgiven } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
+          const { uncollectedHits } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
           // Forgiven hits are rounded to the nearest token.
-          if (hits > 1 && !refund) charged += hits - forgiven + 1;
+          if (hits > 1 && !refund) charged += hits - uncollectedHits + 1;
           // The time until the next token shows the debt.
-          const { limited, waitMicros } = store.take([peek])[0]!;
-          const owed = limited ? (waitMicros * rate.q) / rate.p - 1 : 0;
+          const { overLimit, waitMicros } = store.take([peek])[0]!;
+          const owed = overLimit ? (waitMicros * rate.refillDenominator) / rate.refillNumerator - 1 : 0;
           expectAtMost(owed, rate.maxDebt + 1);
           expectAtMost(owed, charged + 1);
         }
@@ -90,7 +92,9 @@ describe('a token bucket with debt', () => {
   });
 
   test('reports the hits that it forgave, if a token takes two microseconds or more', () => {
-    const rates = owingRate.filter(({ p, q }) => p >= 2 * q);
+    const rates = owingRate.filter(
+      ({ refillNumerator, refillDenominator }) => refillNumerator >= 2 * refillDenominator,
+    );
     fc.assert(
       fc.property(
         rates.chain((rate) => fc.tuple(fc.constant(rate), fc.array(arbitraryHits(rate), { minLength: 1 }))),
@@ -101,7 +105,7 @@ describe('a token bucket with debt', () => {
           for (const charge of charges) {
             const hits = Math.max(2, charge);
             const expected = Math.max(0, hits - room);
-            expectSame(store.take([takeItem('a', rate, { hits })])[0]!.forgiven, expected);
+            expectSame(store.take([takeItem('a', rate, { hits })])[0]!.uncollectedHits, expected);
             room = Math.max(0, room - hits);
           }
         },
@@ -158,11 +162,11 @@ describe('a window with debt', () => {
         const taken = new Map<number, number>();
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
-          const { limited, forgiven } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
-          expectSame(limited && (refund || hits > 1), false);
-          if (limited || refund) continue;
+          const { overLimit, uncollectedHits } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
+          expectSame(overLimit && (refund || hits > 1), false);
+          if (overLimit || refund) continue;
           const start = rate.startOf(clock.wall);
-          taken.set(start, (taken.get(start) ?? 0) + (hits - forgiven));
+          taken.set(start, (taken.get(start) ?? 0) + (hits - uncollectedHits));
         }
         if (steps.some(({ refund }) => refund)) return;
         const starts = [...taken.keys()];
@@ -209,8 +213,8 @@ describe('a window with debt', () => {
             limited,
             remaining: limited ? 0 : Math.max(0, limit - count),
             used: count,
-            forgiven: !refund && hits > 1 ? hits - (count - before) : 0,
-            undoMark: window,
+            uncollectedHits: !refund && hits > 1 ? hits - (count - before) : 0,
+            undoAtMicros: window,
             cached: false,
           });
           // The time until a hit is allowed, or until the window ends.

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { BucketStore, TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { BucketStore, Take } from '../../../src/limiter/bucket-store.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
@@ -43,11 +43,11 @@ function versionsOf(
 }
 
 /** Returns the takes of a customer's request. If there are several, they are a chain (`then`). */
-function takesOf(policy: CompiledPolicy, customer: string, hits: number): readonly TakeItem[] {
-  const { rules, keys, tagLength } = policy.match(entries(`tenant=${customer}`));
-  return rules.map(({ rate, spillsTo }, i) => {
-    const enforcement = spillsTo === '' ? 'enforce' : 'spill';
-    return { ...takeItem(keys[i] as string, rate as Rate, { hits, enforcement }), tagLength };
+function takesOf(policy: CompiledPolicy, customer: string, hits: number): readonly Take[] {
+  const { rules, keys, hashTagLength } = policy.match(entries(`tenant=${customer}`));
+  return rules.map(({ rate, nextLimit }, i) => {
+    const enforcement = nextLimit === '' ? 'enforce' : 'spill';
+    return { ...takeItem(keys[i] as string, rate as Rate, { hits, enforcement }), hashTagLength };
   });
 }
 
@@ -77,11 +77,11 @@ async function admitted(
     clock.advance(waitMillis * 1000);
     atMicros += waitMillis * 1000;
     if (reloads) version[at] = Math.min((version[at] as number) + 1, versions.length - 1);
-    const items = takesOf(versions[version[at] as number] as CompiledPolicy, customer, hits);
-    const outcomes = await takeFrom(servers[at % servers.length] as BucketStore, ...items);
-    const limit = outcomes.findIndex(({ limited }) => !limited);
+    const takes = takesOf(versions[version[at] as number] as CompiledPolicy, customer, hits);
+    const outcomes = await takeFrom(servers[at % servers.length] as BucketStore, ...takes);
+    const limit = outcomes.findIndex(({ overLimit }) => !overLimit);
     if (limit < 0) continue;
-    const { rate } = items[limit] as TakeItem;
+    const { rate } = takes[limit] as Take;
     found.push({ version: version[at] as number, limit, rate, hits, atMicros });
   }
   return found;

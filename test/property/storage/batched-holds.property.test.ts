@@ -1,16 +1,16 @@
 import { beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import { StorageError, type TakeItem, type TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import { StorageError, type Take, type TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
-import type { Settlement } from '../../../src/limiter/holds/hold.js';
+import type { HoldValues } from '../../../src/limiter/holds/hold.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { turn } from '../../../src/runtime/turns.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtLeast, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
-import { newHoldId, oldestItem, settlementItem } from '../../support/limiter/hold-items.js';
+import { newHoldId, oldestItem, settlementTake } from '../../support/limiter/hold-items.js';
 import { HoldModel } from '../../support/limiter/hold-model.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { redisBenches } from '../../support/limiter/test-stores.js';
@@ -33,7 +33,7 @@ const BUCKETS: Readonly<Record<string, Bucket>> = {
   unpaid: { rate: tokenBucketRate(50, 50, 1_000_000, 0, Infinity), hitsOf: same },
   // The cost of a hit has a carry.
   thirds: { rate: tokenBucketRate(30, 3, 1_000_000, 10, Infinity), hitsOf: (drawn) => drawn % 20 },
-  window: { rate: windowRate('minute', 100, { allOrNothing: true }), hitsOf: same },
+  window: { rate: windowRate('minute', 100, { countsOnlyAllowed: true }), hitsOf: same },
   owing: { rate: windowRate('minute', 100, { maxDebt: 40, minChargeHits: Infinity }), hitsOf: same },
 };
 const NAMES = Object.keys(BUCKETS);
@@ -90,18 +90,18 @@ const turnOfRequests = fc.record({
 
 /** A hold that was placed, for its settlement. */
 interface Placed {
-  readonly item: TakeItem;
-  readonly fullMicros: number;
-  readonly costMicros: number;
+  readonly item: Take;
+  readonly fullAtMicros: number;
+  readonly refillMicros: number;
 }
 
 let run = 0;
 
-function itemOf({ name, drawn, lifetimeMillis, isPlain, enforcement }: DrawnItem): TakeItem {
+function itemOf({ name, drawn, lifetimeMillis, isPlain, enforcement }: DrawnItem): Take {
   const { rate, hitsOf } = BUCKETS[name] as Bucket;
   const key = `run ${run} ${name}`;
   const hits = hitsOf(drawn);
-  const base = { key, tagLength: `run ${run} `.length, rate, hits, refund: false, enforcement };
+  const base = { key, hashTagLength: `run ${run} `.length, rate, hits, refund: false, enforcement };
   if (hits === 0) return base;
   // Takes without holds use the same buckets. Slots are always held.
   if (isPlain && rate.kind !== 'concurrency') return base;
@@ -109,16 +109,16 @@ function itemOf({ name, drawn, lifetimeMillis, isPlain, enforcement }: DrawnItem
 }
 
 /** Returns the items of the requests that a drawn request stands for, in turn. `placed` are the holds so far. */
-function* requestsOf(drawn: DrawnRequest, placed: readonly Placed[]): Generator<readonly TakeItem[]> {
+function* requestsOf(drawn: DrawnRequest, placed: readonly Placed[]): Generator<readonly Take[]> {
   if (drawn.kind === 'settle') {
     // A request does not settle a hold twice.
-    const chosen = new Map<Placed, TakeItem>();
+    const chosen = new Map<Placed, Take>();
     for (const { which, used, isForged } of drawn.settlements) {
       const one = placed[which % placed.length];
       if (one === undefined) return;
-      const item = settlementItem(one.item, one, used);
-      const settles = item.settles as Settlement;
-      chosen.set(one, isForged ? { ...item, settles: { ...settles, id: 'f'.repeat(24) } } : item);
+      const take = settlementTake(one.item, one, used);
+      const settles = take.settles as HoldValues;
+      chosen.set(one, isForged ? { ...take, settles: { ...settles, id: 'f'.repeat(24) } } : take);
     }
     yield [...chosen.values()];
     return;
@@ -127,7 +127,7 @@ function* requestsOf(drawn: DrawnRequest, placed: readonly Placed[]): Generator<
     if (drawn.kind === 'start') yield drawn.items.map(itemOf);
     else {
       const { rate } = BUCKETS[drawn.name] as Bucket;
-      const bucket = { key: `run ${run} ${drawn.name}`, tagLength: `run ${run} `.length, rate };
+      const bucket = { key: `run ${run} ${drawn.name}`, hashTagLength: `run ${run} `.length, rate };
       yield [oldestItem({ ...bucket, hits: 0, refund: false, enforcement: 'observe' }, drawn.used)];
     }
   }
@@ -164,14 +164,14 @@ describe.each(redisBenches())('several requests with holds in a call to $name', 
           const expected: (readonly TakeOutcome[])[] = [];
           const found: ReturnType<typeof store.take>[] = [];
           for (const drawn of requests) {
-            for (const items of requestsOf(drawn, placed)) {
-              found.push(store.take(items, Infinity));
-              const outcomes = memory.take(items);
+            for (const takes of requestsOf(drawn, placed)) {
+              found.push(store.take(takes, Infinity));
+              const outcomes = memory.take(takes);
               expected.push(outcomes);
-              model.check(items, outcomes, clock.wallMicros());
+              model.check(takes, outcomes, clock.wallMicros());
               // Later requests of the same call may settle the hold.
-              outcomes.forEach(({ hold, fullMicros = 0, costMicros = 0 }, i) => {
-                if (hold === 'placed') placed.push({ item: items[i] as TakeItem, fullMicros, costMicros });
+              outcomes.forEach(({ hold, fullAtMicros = 0, refillMicros = 0 }, i) => {
+                if (hold === 'placed') placed.push({ item: takes[i] as Take, fullAtMicros, refillMicros });
               });
             }
           }

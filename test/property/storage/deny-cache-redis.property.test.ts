@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
@@ -21,7 +21,7 @@ interface Ask {
   /** A fraction of the capacity, or a small number. */
   readonly hits: number | { readonly share: number };
   readonly refund: boolean;
-  readonly enforcement: TakeItem['enforcement'];
+  readonly enforcement: Take['enforcement'];
 }
 
 const ask = fc.record({
@@ -75,11 +75,7 @@ const scenario = fc.record({
   turns,
 });
 
-function itemOf(
-  { bucket, hits, refund, enforcement }: Ask,
-  rates: readonly Rate[],
-  prefix: string,
-): TakeItem {
+function itemOf({ bucket, hits, refund, enforcement }: Ask, rates: readonly Rate[], prefix: string): Take {
   const rate = rates[bucket] as Rate;
   const most = rate.reportedLimit;
   const count = typeof hits === 'number' ? hits : Math.floor(most * hits.share);
@@ -125,15 +121,15 @@ describe('two runs of the same requests on one Redis, one of them with a deny ca
             truths.forEach((truth, r) => {
               truth.forEach((one, i) => {
                 const other = told[r]?.[i] as TakeOutcome;
-                expectSame(other.limited, one.limited);
+                expectSame(other.overLimit, one.overLimit);
                 expectAtMost(other.waitMicros, one.waitMicros);
                 expectAtLeast(other.remaining, one.remaining);
                 // A cached denial does not include the takes of concurrent requests.
                 if (requests.length > 1) return;
                 const rate = rates[requests[r]?.[i]?.bucket as number] as Rate;
                 // A cached denial does not contain the start of a window.
-                const { undoMark: _, ...known } = one;
-                if (!one.limited || rate.kind !== 'token_bucket' || rate.q === 1)
+                const { undoAtMicros: _, ...known } = one;
+                if (!one.overLimit || rate.kind !== 'token_bucket' || rate.refillDenominator === 1)
                   expectEqual(other, { ...(other.cached ? known : one), cached: other.cached });
                 // A cached denial does not contain fractions of a microsecond.
                 expectAtLeast(other.waitMicros, one.waitMicros - 1);

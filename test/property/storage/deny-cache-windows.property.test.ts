@@ -10,7 +10,7 @@ import { RemoteStore } from '../../support/limiter/remote-store.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 
 /** The kind of window of each key. */
-const KINDS = { v: {}, w: { allOrNothing: true, multiplier: 2 }, o: { maxDebt: 1 }, c: {} } as const;
+const KINDS = { v: {}, w: { countsOnlyAllowed: true, multiplier: 2 }, o: { maxDebt: 1 }, c: {} } as const;
 
 const ask = fc.record({
   /** The last key is that of a limit that is not enforced. */
@@ -58,7 +58,7 @@ test.each([true, false])(
         });
         for (const { who, wait, asks } of steps) {
           local.advance(wait);
-          const items = asks.map(({ key, unit, limit, hits, refund, observe }) =>
+          const takes = asks.map(({ key, unit, limit, hits, refund, observe }) =>
             takeItem(`${key}${unit}`, windowRate(unit, key === 'o' ? limit + 1 : limit, KINDS[key]), {
               hits,
               // Refunds of other processes take effect when the window ends.
@@ -67,20 +67,20 @@ test.each([true, false])(
             }),
           );
           if (who === 'others') {
-            remote.buckets.take(items);
+            remote.buckets.take(takes);
             continue;
           }
-          const found = cache.take(items, Infinity);
+          const found = cache.take(takes, Infinity);
           if (found instanceof Promise) {
             await found;
             continue;
           }
           repeated++;
-          remote.buckets.take(items).forEach((truth, i) => {
+          remote.buckets.take(takes).forEach((truth, i) => {
             const told = (found as readonly TakeOutcome[])[i]!;
-            expectEqual([truth.limited, told.limited, told.cached], [true, true, true]);
+            expectEqual([truth.overLimit, told.overLimit, told.cached], [true, true, true]);
             // Only windows of a list report the remaining hits, and other processes may have taken hits since.
-            if (items[i]?.key.startsWith('w') !== true) expectSame(told.remaining, 0);
+            if (takes[i]?.key.startsWith('w') !== true) expectSame(told.remaining, 0);
             expectAtLeast(told.remaining, truth.remaining);
             expectAtMost(told.used, truth.used);
             expectAtMost(told.waitMicros, truth.waitMicros);

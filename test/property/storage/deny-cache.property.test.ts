@@ -21,7 +21,7 @@ interface Step {
 }
 
 function arbitrarySteps(rate: TokenBucketRate): fc.Arbitrary<Step[]> {
-  const token = Math.max(1, Math.min(Math.ceil(rate.p / rate.q), MAX_AGE));
+  const token = Math.max(1, Math.min(Math.ceil(rate.refillNumerator / rate.refillDenominator), MAX_AGE));
   const ask = fc.record({
     key: fc.constantFrom(...KEYS),
     hits: fc.oneof({ arbitrary: fc.integer({ min: 0, max: 3 }), weight: 3 }, arbitraryHits(rate)),
@@ -80,7 +80,7 @@ test('never denies requests that the store would allow, except after refunds els
       let changedByOthers = false;
       for (const { who, wait, asks } of steps) {
         local.advance(wait);
-        const items = asks.map(({ key, hits, refund, observe }) =>
+        const takes = asks.map(({ key, hits, refund, observe }) =>
           takeItem(key, rate, {
             hits,
             refund,
@@ -88,33 +88,33 @@ test('never denies requests that the store would allow, except after refunds els
           }),
         );
         if (who === 'others') {
-          remote.buckets.take(items);
+          remote.buckets.take(takes);
           changedByOthers = true;
-          for (const { key, refund } of items) if (refund) refundedAt.set(key, local.monotonic);
+          for (const { key, refund } of takes) if (refund) refundedAt.set(key, local.monotonic);
           continue;
         }
-        const found = cache.take(items, Infinity);
+        const found = cache.take(takes, Infinity);
         if (found instanceof Promise) {
           await found;
           continue;
         }
         repeated++;
-        const foreign = items.some(
+        const foreign = takes.some(
           ({ key }) => local.monotonic - (refundedAt.get(key) ?? -Infinity) < MAX_AGE,
         );
         // All items are limited, so the request does not change the store.
         if (foreign) continue;
         const outcomes = found as readonly TakeOutcome[];
-        remote.buckets.take(items).forEach((truth, i) => {
+        remote.buckets.take(takes).forEach((truth, i) => {
           const told = outcomes[i]!;
-          expectEqual([truth.limited, told.limited], [true, true]);
+          expectEqual([truth.overLimit, told.overLimit], [true, true]);
           expectAtMost(told.waitMicros, truth.waitMicros);
           expectAtLeast(told.remaining, truth.remaining);
           if (changedByOthers) return;
           // The cached state is older by the duration of the reply, and less exact by the rounding error.
           expectAtLeast(told.waitMicros, truth.waitMicros - 2 * latency - 1);
-          if (latency === 0 && rate.q === 1)
-            expectEqual(told, { ...truth, undoMark: undefined, cached: true });
+          if (latency === 0 && rate.refillDenominator === 1)
+            expectEqual(told, { ...truth, undoAtMicros: undefined, cached: true });
         });
       }
     }),

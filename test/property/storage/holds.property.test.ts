@@ -4,19 +4,19 @@ import {
   type BucketStore,
   type Enforcement,
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeOutcome,
 } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
-import type { Settlement } from '../../../src/limiter/holds/hold.js';
+import type { HoldValues } from '../../../src/limiter/holds/hold.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { ClusterBench } from '../../support/limiter/cluster-bench.js';
-import { newHoldId, oldestItem, settlementItem } from '../../support/limiter/hold-items.js';
+import { newHoldId, oldestItem, settlementTake } from '../../support/limiter/hold-items.js';
 import { HoldModel } from '../../support/limiter/hold-model.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { redisBenches, type TestBench } from '../../support/limiter/test-stores.js';
@@ -30,7 +30,7 @@ const RATES: Readonly<Record<string, readonly Rate[]>> = {
   bucket: [tokenBucketRate(100, 10, 1_000_000, 100, Infinity)],
   thirds: [tokenBucketRate(30, 3, 1_000_000, 10, Infinity)],
   unpaid: [tokenBucketRate(50, 50, 1_000_000, 0, Infinity)],
-  window: [windowRate('minute', 100, { allOrNothing: true })],
+  window: [windowRate('minute', 100, { countsOnlyAllowed: true })],
   owing: [windowRate('minute', 100, { maxDebt: 40, minChargeHits: Infinity })],
   // The cost of their hits needs more than 53 bits.
   huge: [tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000, 0, Infinity)],
@@ -39,7 +39,7 @@ const RATES: Readonly<Record<string, readonly Rate[]>> = {
   'bucket freed': [tokenBucketRate(100, 10, 1_000_000, 100, Infinity)],
   'thirds freed': [tokenBucketRate(30, 3, 1_000_000, 10, Infinity)],
   'slow freed': [tokenBucketRate(50, 1, 10_000_000, 0, Infinity)],
-  'window freed': [windowRate('minute', 100, { allOrNothing: true })],
+  'window freed': [windowRate('minute', 100, { countsOnlyAllowed: true })],
 };
 /** Factor of the hits of a rate. */
 const FACTORS: Readonly<Record<string, number>> = { huge: 71_582_789, 'huge owing': 71_582_789 };
@@ -75,9 +75,9 @@ const step = fc.oneof(
       undefined,
       'id',
       'amount',
-      'fullMicros',
+      'fullAtMicros',
       'lifetimeMillis',
-      'costMicros',
+      'refillMicros',
     ),
     by: fc.constantFrom(-1, 1, 2),
   }),
@@ -97,9 +97,9 @@ let run = 0;
 
 /** A hold that a store placed, for its settlement. */
 interface Placed {
-  readonly item: TakeItem;
-  readonly fullMicros: number;
-  readonly costMicros: number;
+  readonly item: Take;
+  readonly fullAtMicros: number;
+  readonly refillMicros: number;
 }
 
 function rateOf(name: string, at: number): Rate {
@@ -107,13 +107,13 @@ function rateOf(name: string, at: number): Rate {
   return rates[at % rates.length] as Rate;
 }
 
-function itemsOf(asked: readonly AskedItem[]): TakeItem[] {
+function itemsOf(asked: readonly AskedItem[]): Take[] {
   return asked.map(({ name, hits, lifetime, enforcement, rate }) => {
     const key = `run ${run} ${name}`;
     const slots = name === 'slots' ? hits % 5 : hits * (FACTORS[name] ?? 1);
     const base = {
       key,
-      tagLength: `run ${run} `.length,
+      hashTagLength: `run ${run} `.length,
       rate: rateOf(name, rate),
       refund: false,
       enforcement,
@@ -131,18 +131,18 @@ function settlement(
   used: number,
   forged: string | undefined,
   by: number,
-): TakeItem {
-  const item = settlementItem(taken, times, used);
-  if (forged === undefined) return item;
+): Take {
+  const take = settlementTake(taken, times, used);
+  if (forged === undefined) return take;
   const value =
     forged === 'id'
       ? 'f'.repeat(24)
-      : ((item.settles as never)[forged] as number) + (forged === 'amount' ? by : Math.abs(by));
-  return { ...item, settles: { ...(item.settles as Settlement), [forged]: value } };
+      : ((take.settles as never)[forged] as number) + (forged === 'amount' ? by : Math.abs(by));
+  return { ...take, settles: { ...(take.settles as HoldValues), [forged]: value } };
 }
 
-async function takeFrom(store: BucketStore, items: readonly TakeItem[]): Promise<readonly TakeOutcome[]> {
-  const result = await store.take(items, Infinity);
+async function takeFrom(store: BucketStore, takes: readonly Take[]): Promise<readonly TakeOutcome[]> {
+  const result = await store.take(takes, Infinity);
   if (result instanceof StorageError) throw result;
   return result;
 }
@@ -166,26 +166,26 @@ describe.each(benches)('holds on $name', (bench) => {
             clock.advance(one.micros);
             continue;
           }
-          let items: TakeItem[];
-          if (one.kind === 'start') items = itemsOf(one.items);
+          let takes: Take[];
+          if (one.kind === 'start') takes = itemsOf(one.items);
           else if (one.kind === 'end') {
             const { name, used, rate } = one;
             const [taken] = itemsOf([{ name, hits: 0, rate, lifetime: 0, enforcement: 'enforce' }]);
             const hits = Math.min(used * (FACTORS[name] ?? 1), Number.MAX_SAFE_INTEGER);
-            items = [oldestItem(taken as TakeItem, hits)];
+            takes = [oldestItem(taken as Take, hits)];
           } else {
             if (placed.length === 0) continue;
             const chosen = placed[one.which % placed.length] as Placed;
             // The id of a slot depends on its lifetime, but the ids of this test do not.
             const isSlot = chosen.item.rate.kind === 'concurrency';
             const forged = isSlot && one.forged !== 'id' && one.forged !== 'amount' ? undefined : one.forged;
-            items = [settlement(chosen, one.used, forged, one.by)];
+            takes = [settlement(chosen, one.used, forged, one.by)];
           }
-          const found = await takeFrom(store, items);
-          expectEqual(found, memory.take(items));
-          model.check(items, found, clock.wallMicros());
-          found.forEach(({ hold, fullMicros = 0, costMicros = 0 }, i) => {
-            if (hold === 'placed') placed.push({ item: items[i] as TakeItem, fullMicros, costMicros });
+          const found = await takeFrom(store, takes);
+          expectEqual(found, memory.take(takes));
+          model.check(takes, found, clock.wallMicros());
+          found.forEach(({ hold, fullAtMicros = 0, refillMicros = 0 }, i) => {
+            if (hold === 'placed') placed.push({ item: takes[i] as Take, fullAtMicros, refillMicros });
           });
         }
       }),

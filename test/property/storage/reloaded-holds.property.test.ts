@@ -3,15 +3,15 @@ import fc from 'fast-check';
 import {
   type BucketStore,
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeOutcome,
 } from '../../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../../src/limiter/fixed-window.js';
-import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { refillWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
-import { newHoldId, oldestItem, settlementItem } from '../../support/limiter/hold-items.js';
+import { newHoldId, oldestItem, settlementTake } from '../../support/limiter/hold-items.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { memoryBench, redisBenches } from '../../support/limiter/test-stores.js';
 
@@ -56,7 +56,7 @@ const step = fc.oneof(
 const LIFETIME_MS = 400_000;
 
 interface Placed {
-  readonly item: TakeItem;
+  readonly item: Take;
   readonly outcome: TakeOutcome;
   readonly endMicros: number;
 }
@@ -66,13 +66,13 @@ function bucketOf({ most, perFill, intervalMicros, maxDebt }: Limit): TokenBucke
 }
 
 function windowOf({ most, maxDebt }: Limit): WindowRate {
-  return windowRate('minute', most, { maxDebt, minChargeHits: Infinity, allOrNothing: true });
+  return windowRate('minute', most, { maxDebt, minChargeHits: Infinity, countsOnlyAllowed: true });
 }
 
 let run = 0;
 
-async function takeFrom(store: BucketStore, items: readonly TakeItem[]): Promise<readonly TakeOutcome[]> {
-  const result = await store.take(items, Infinity);
+async function takeFrom(store: BucketStore, takes: readonly Take[]): Promise<readonly TakeOutcome[]> {
+  const result = await store.take(takes, Infinity);
   if (result instanceof StorageError) throw result;
   return result;
 }
@@ -100,16 +100,16 @@ describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload o
           let keptMicros = 0;
           /** Maximum error of it: less than a microsecond for each hold that has ended. */
           let errorMicros = 1;
-          const ask = async (item: TakeItem): Promise<TakeOutcome> => {
-            const [found] = await takeFrom(store, [item]);
+          const ask = async (take: Take): Promise<TakeOutcome> => {
+            const [found] = await takeFrom(store, [take]);
             // Hits of expired holds are given back at the rate of the next call in Redis, of the latest hold in memory.
-            if (!frees) expectEqual([found], memory.take([item]));
+            if (!frees) expectEqual([found], memory.take([take]));
             return found as TakeOutcome;
           };
           const windowKey = `run ${run} window`;
-          const bucket = (rate: TokenBucketRate | WindowRate): TakeItem => ({
+          const bucket = (rate: TokenBucketRate | WindowRate): Take => ({
             key: rate.kind === 'window' ? windowKey : `run ${run} bucket`,
-            tagLength: `run ${run} `.length,
+            hashTagLength: `run ${run} `.length,
             rate,
             hits: Math.max(1, Math.floor(now.most * now.part)),
             refund: false,
@@ -121,7 +121,7 @@ describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload o
             placed = placed.filter((other) => other !== one);
             errorMicros++;
             if (rate.kind !== 'token_bucket' || current.kind === 'window' || used >= hits) return;
-            keptMicros -= Math.max(0, costWhole(rate, hits) - costWhole(current, used));
+            keptMicros -= Math.max(0, refillWhole(rate, hits) - refillWhole(current, used));
           };
           const removeExpired = (): void => {
             for (const one of placed.filter(({ endMicros }) => endMicros <= clock.wallMicros()))
@@ -135,7 +135,7 @@ describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload o
               if (outcome.hold !== 'placed') continue;
               placed.push({ item, outcome, endMicros: clock.wallMicros() + 1000 * LIFETIME_MS });
               if (rate.kind === 'window') continue;
-              keptMicros += costWhole(rate, item.hits);
+              keptMicros += refillWhole(rate, item.hits);
               // An allowed take leaves the bucket no emptier than empty.
               expectAtMost(keptMicros, clock.wallMicros() - began + rate.fillWhole + errorMicros);
             }
@@ -144,7 +144,7 @@ describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload o
             const { item, outcome } = one;
             const used = Math.floor(item.hits * share);
             const rate = item.rate.kind === 'window' ? windowOf(now) : bucketOf(now);
-            const { hold } = await ask(settlementItem({ ...item, rate }, outcome, used));
+            const { hold } = await ask(settlementTake({ ...item, rate }, outcome, used));
             expect(hold).toBe('settled');
             ended(one, rate, used);
           };
@@ -179,9 +179,9 @@ describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload o
       run++;
       const fast = tokenBucketRate(1000, 100, 1_000_000, maxDebt, Infinity);
       const slow = tokenBucketRate(100, 100, 3_600_000_000, maxDebt, Infinity);
-      const start = (rate: TokenBucketRate): TakeItem => ({
+      const start = (rate: TokenBucketRate): Take => ({
         key: `run ${run} bucket`,
-        tagLength: `run ${run} `.length,
+        hashTagLength: `run ${run} `.length,
         rate,
         hits: 50,
         refund: false,
@@ -190,20 +190,20 @@ describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload o
       });
       const placed: Placed[] = [];
       for (let i = 0; i < 20; i++) {
-        const item = start(fast);
-        const [outcome] = await takeFrom(store, [item]);
+        const take = start(fast);
+        const [outcome] = await takeFrom(store, [take]);
         expect(outcome?.hold).toBe('placed');
-        placed.push({ item, outcome: outcome as TakeOutcome, endMicros: 0 });
+        placed.push({ item: take, outcome: outcome as TakeOutcome, endMicros: 0 });
       }
       bench.clock.advance(10_000_000);
       let passed = 0;
       for (const { item, outcome } of placed) {
         const [found] = await takeFrom(store, [start(slow)]);
-        if (found?.limited === false) passed += 50;
-        await takeFrom(store, [settlementItem({ ...item, rate: slow }, outcome)]);
+        if (found?.overLimit === false) passed += 50;
+        await takeFrom(store, [settlementTake({ ...item, rate: slow }, outcome)]);
       }
       const [last] = await takeFrom(store, [start(slow)]);
-      if (last?.limited === false) passed += 50;
+      if (last?.overLimit === false) passed += 50;
       expect(passed).toBe(100);
     }
   });

@@ -1,6 +1,6 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
 import type { Rate } from '../../../src/limiter/rate.js';
@@ -11,7 +11,7 @@ import { isPerSecond, ShardedStore } from '../../../src/storage/sharded/sharded-
 import { expectAtLeast, expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
-import { abandonedEnds, holdItem, settlementItem } from '../../support/limiter/hold-items.js';
+import { abandonedEnds, holdItem, settlementTake } from '../../support/limiter/hold-items.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { MemoryShards } from '../../support/sharded/memory-shards.js';
@@ -22,12 +22,12 @@ const HOLDING: readonly (readonly [key: string, rate: Rate])[] = [
   ['b slots', concurrencyRate(3)],
   ['a bucket', tokenBucketRate(30, 3, 1_000_000, 0, Infinity)],
   ['b owing', tokenBucketRate(20, 1, 1_000_000, 20, Infinity)],
-  ['c window', windowRate('minute', 20, { allOrNothing: true })],
+  ['c window', windowRate('minute', 20, { countsOnlyAllowed: true })],
   ['c owing', windowRate('second', 20, { maxDebt: 5, minChargeHits: Infinity })],
 ];
 const PLAIN: typeof HOLDING = [
   ['b plain', tokenBucketRate(3, 1, 1_000_000)],
-  ['d plain', windowRate('minute', 6, { allOrNothing: true })],
+  ['d plain', windowRate('minute', 6, { countsOnlyAllowed: true })],
   ['d second', windowRate('second', 2)],
 ];
 const ALL = [...HOLDING, ...PLAIN];
@@ -61,7 +61,7 @@ const step = fc.record({
 function itemOf(
   { bucket: [key, rate], ...options }: typeof asked extends fc.Arbitrary<infer T> ? T : never,
   lifetimeMillis: number,
-): TakeItem {
+): Take {
   if (PLAIN.some(([plain]) => plain === key)) return takeItem(key, rate, options);
   const hits = rate.kind === 'concurrency' ? options.hits % 4 : options.hits;
   // A peek of a rule with holds contains an id, too.
@@ -70,8 +70,8 @@ function itemOf(
 
 /** Expects the same outcomes, except that a wait may differ by 1 µs. Only takes can be undone. */
 function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeOutcome[]): void {
-  found.forEach(({ waitMicros, undoMark: _, ...told }, i) => {
-    const { waitMicros: wait, undoMark: __, ...known } = truth[i] as TakeOutcome;
+  found.forEach(({ waitMicros, undoAtMicros: _, ...told }, i) => {
+    const { waitMicros: wait, undoAtMicros: __, ...known } = truth[i] as TakeOutcome;
     expectEqual(told, known);
     if (waitMicros !== wait) expectAtMost(Math.abs(waitMicros - wait), 1);
   });
@@ -80,7 +80,7 @@ function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeO
 /** Returns an outcome without a hold that the caller ends. */
 function withoutAbandoned(outcome: TakeOutcome): TakeOutcome {
   if (outcome.hold !== 'abandoned') return outcome;
-  const { hold: _, fullMicros: __, costMicros: ___, ...rest } = outcome;
+  const { hold: _, fullAtMicros: __, refillMicros: ___, ...rest } = outcome;
   return rest;
 }
 
@@ -102,18 +102,18 @@ describe.each([
           const store = new ShardedStore({
             ...{ main, perSecond, countDeniedHits, timeoutMicros: 1_000_000, monotonicMicros },
           });
-          const started: TakeItem[][] = [];
+          const started: Take[][] = [];
           for (const { wait, settles, used, lifetimeMillis, asked: drawn } of steps) {
             clock.advance(wait);
             const settled = settles === undefined ? undefined : started[settles % started.length];
-            const items = settled ?? drawn.map((each) => itemOf(each, lifetimeMillis));
-            const found = (await store.take(items, Infinity)) as readonly TakeOutcome[];
-            expectSameOutcomes(found.map(withoutAbandoned), one.take(items));
-            const ends = abandonedEnds(items, found);
+            const takes = settled ?? drawn.map((each) => itemOf(each, lifetimeMillis));
+            const found = (await store.take(takes, Infinity)) as readonly TakeOutcome[];
+            expectSameOutcomes(found.map(withoutAbandoned), one.take(takes));
+            const ends = abandonedEnds(takes, found);
             if (ends.length > 0) await store.take(ends, Infinity);
-            const settlements = items.flatMap((item, i) => {
+            const settlements = takes.flatMap((take, i) => {
               const outcome = found[i] as TakeOutcome;
-              return outcome.hold === 'placed' ? [settlementItem(item, outcome, used)] : [];
+              return outcome.hold === 'placed' ? [settlementTake(take, outcome, used)] : [];
             });
             if (settlements.length > 0) started.push(settlements);
             // The hits have been given back.
@@ -124,8 +124,8 @@ describe.each([
               expectSameOutcomes(map.shardAt(look).memory.take([look]), one.take([look]));
             }
           }
-          gaveBack += store.giveBackStats.made;
-          expectEqual(store.giveBackStats, { ...store.giveBackStats, failed: 0, skipped: 0 });
+          gaveBack += store.rollbackStats.completed;
+          expectEqual(store.rollbackStats, { ...store.rollbackStats, failed: 0, skipped: 0 });
         }),
         runs(240),
       );

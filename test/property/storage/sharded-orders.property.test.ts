@@ -5,7 +5,7 @@
 import { test } from '@jest/globals';
 import {
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeOutcome,
   type TakeResult,
 } from '../../../src/limiter/bucket-store.js';
@@ -51,7 +51,7 @@ interface World {
 }
 
 interface Request {
-  readonly items: readonly TakeItem[];
+  readonly items: readonly Take[];
   result: TakeResult | undefined;
 }
 
@@ -73,11 +73,11 @@ interface Tally {
   /** Hits that were taken and never given back. */
   lost: number;
   /** Requests that were given back completely, or not. */
-  made: number;
+  completed: number;
   unmade: number;
 }
 
-const NOTHING: Tally = { admitted: 0, denied: 0, failed: 0, lost: 0, made: 0, unmade: 0 };
+const NOTHING: Tally = { admitted: 0, denied: 0, failed: 0, lost: 0, completed: 0, unmade: 0 };
 
 class Order {
   readonly #random: () => number;
@@ -156,7 +156,7 @@ class Order {
   /** A connection is lost or opened, or a server loses its buckets. */
   #break(): void {
     const link = this.#one(this.#one(this.#maps).links);
-    if (link.connectionEpoch === undefined) link.connect();
+    if (link.connectionId === undefined) link.connect();
     else if (this.#draw(4) > 0) link.cut();
     else this.#kill(link.server);
   }
@@ -170,17 +170,17 @@ class Order {
   }
 
   #ask(): void {
-    const items = Array.from({ length: 1 + this.#draw(4) }, () => this.#item());
-    const request: Request = { items, result: undefined };
+    const takes = Array.from({ length: 1 + this.#draw(4) }, () => this.#item());
+    const request: Request = { items: takes, result: undefined };
     this.#requests.push(request);
     const store = this.#one(this.#stores);
-    const result = currentRequest.run(request, () => store.take(items, Infinity));
+    const result = currentRequest.run(request, () => store.take(takes, Infinity));
     void Promise.resolve(result).then((told) => {
       request.result = told;
     });
   }
 
-  #item(): TakeItem {
+  #item(): Take {
     const [key, rate] = this.#one(BUCKETS);
     const enforcement = this.#one(['enforce', 'enforce', 'enforce', 'observe', 'quota'] as const);
     const refund = this.#world.refunds && this.#draw(5) === 0;
@@ -215,9 +215,9 @@ class Order {
         key.endsWith('~c') ? 'admitted' : this.#fateOf(entry, callOf.get(entry) as ControlledCall, found),
       );
     }
-    for (const { giveBackStats } of this.#stores) {
-      this.#tally.made += giveBackStats.made;
-      this.#tally.unmade += giveBackStats.failed + giveBackStats.skipped;
+    for (const { rollbackStats } of this.#stores) {
+      this.#tally.completed += rollbackStats.completed;
+      this.#tally.unmade += rollbackStats.failed + rollbackStats.skipped;
     }
   }
 
@@ -230,7 +230,7 @@ class Order {
     this.#tally[isError ? 'failed' : isDenied ? 'denied' : 'admitted']++;
     const entries = calls.filter((call) => call.request === request).flatMap((call) => call.entries);
     for (const [key] of BUCKETS) {
-      const most = items.filter((item) => item.key === key && item.refund && item.hits > 0).length;
+      const most = items.filter((take) => take.key === key && take.refund && take.hits > 0).length;
       const made = entries.filter((one) => one.key === key && one.entry.kind === 'refund').length;
       if (isError) expectAtMost(made, most);
       else expectSame(made, isDenied ? 0 : most);
@@ -279,6 +279,6 @@ test.each(WORLDS)('no limit is exceeded if %s', async (_, world) => {
     }
   }
   // Each possible event must have occurred.
-  expectAtLeast(Math.min(tally.admitted, tally.denied, tally.made), ORDERS / 2);
+  expectAtLeast(Math.min(tally.admitted, tally.denied, tally.completed), ORDERS / 2);
   expectEqual([tally.failed > 0, tally.lost > 0, tally.unmade > 0], Array(3).fill(world.isLossy));
 });

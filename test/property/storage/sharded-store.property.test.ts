@@ -1,6 +1,6 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { BucketStore, Take, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { turn } from '../../../src/runtime/turns.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { Partition } from '../../../src/storage/sharded/shard.js';
@@ -23,15 +23,15 @@ const SPREADS: readonly (readonly [name: string, partOf: (key: string) => Partit
 ];
 
 /** Returns whether a request both takes from and refunds a bucket. The take is then decided first. */
-function takesFirst(items: readonly TakeItem[]): boolean {
-  const keys = (refund: boolean) => items.filter((one) => one.refund === refund).map(({ key }) => key);
+function takesFirst(takes: readonly Take[]): boolean {
+  const keys = (refund: boolean) => takes.filter((one) => one.refund === refund).map(({ key }) => key);
   return keys(true).some((key) => keys(false).includes(key));
 }
 
 /** Expects that both stores return the same result, except that a wait may differ by 1 µs. Only takes can be undone. */
 function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeOutcome[]): void {
-  found.forEach(({ waitMicros, undoMark: _, ...told }, i) => {
-    const { waitMicros: wait, undoMark: __, ...known } = truth[i] as TakeOutcome;
+  found.forEach(({ waitMicros, undoAtMicros: _, ...told }, i) => {
+    const { waitMicros: wait, undoAtMicros: __, ...known } = truth[i] as TakeOutcome;
     expectEqual(told, known);
     expectAtMost(Math.abs(waitMicros - wait), 1);
   });
@@ -40,9 +40,9 @@ function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeO
 interface World {
   readonly store: BucketStore;
   /** Returns whether one partition has the buckets of both items, so that they can be in one chain (`then`). */
-  shares(one: TakeItem, other: TakeItem): boolean;
+  shares(one: Take, other: Take): boolean;
   /** Peeks at one bucket. */
-  look(item: TakeItem): TakeOutcome;
+  look(take: Take): TakeOutcome;
   gaveBack(): number;
 }
 
@@ -51,16 +51,16 @@ interface World {
  * none is a window that counts denied hits, because windows in a list do not.
  */
 function withChains(
-  items: readonly TakeItem[],
+  takes: readonly Take[],
   countDeniedHits: boolean,
   shares: World['shares'],
-): readonly TakeItem[] {
-  const mayBeInChain = ({ rate }: TakeItem): boolean => !rate.countsDenied(countDeniedHits);
-  return items.map((item, i) => {
-    const next = items[i + 1];
-    if (next === undefined || !mayBeInChain(item) || !mayBeInChain(next)) return item;
-    const joins = (item.hits + i) % 3 > 0 && item.refund === next.refund && shares(item, next);
-    return joins ? { ...item, enforcement: 'spill' } : item;
+): readonly Take[] {
+  const mayBeInChain = ({ rate }: Take): boolean => !rate.countsDenied(countDeniedHits);
+  return takes.map((take, i) => {
+    const next = takes[i + 1];
+    if (next === undefined || !mayBeInChain(take) || !mayBeInChain(next)) return take;
+    const joins = (take.hits + i) % 3 > 0 && take.refund === next.refund && shares(take, next);
+    return joins ? { ...take, enforcement: 'spill' } : take;
   });
 }
 
@@ -76,10 +76,10 @@ async function compare(
   const one = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
   for (const { wait, items: drawn } of requests) {
     clock.advance(wait);
-    const items = withChains(withDeepDebt(drawn), countDeniedHits, (one, other) => world.shares(one, other));
-    if (takesFirst(items)) continue;
-    const found = (await world.store.take(items, Infinity)) as readonly TakeOutcome[];
-    expectSameOutcomes(found, one.take(items));
+    const takes = withChains(withDeepDebt(drawn), countDeniedHits, (one, other) => world.shares(one, other));
+    if (takesFirst(takes)) continue;
+    const found = (await world.store.take(takes, Infinity)) as readonly TakeOutcome[];
+    expectSameOutcomes(found, one.take(takes));
     // The hits have been given back.
     await turn();
     for (const [key, rate] of BUCKETS) {
@@ -94,13 +94,13 @@ function sharded(clock: FakeClock, countDeniedHits: boolean, main: MemoryShards,
   const monotonicMicros = () => clock.monotonicMicros();
   const options = { countDeniedHits, timeoutMicros: 1_000_000, monotonicMicros };
   const store = new ShardedStore({ main, perSecond, ...options });
-  const mapOf = (item: TakeItem) => (perSecond !== undefined && isPerSecond(item) ? perSecond : main);
-  const look = (item: TakeItem) => mapOf(item).shardAt(item).memory.take([item])[0] as TakeOutcome;
+  const mapOf = (take: Take) => (perSecond !== undefined && isPerSecond(take) ? perSecond : main);
+  const look = (take: Take) => mapOf(take).shardAt(take).memory.take([take])[0] as TakeOutcome;
   const gaveBack = () => {
-    expectEqual(store.giveBackStats, { ...store.giveBackStats, failed: 0, skipped: 0 });
-    return store.giveBackStats.made;
+    expectEqual(store.rollbackStats, { ...store.rollbackStats, failed: 0, skipped: 0 });
+    return store.rollbackStats.completed;
   };
-  const shares = (one: TakeItem, other: TakeItem) =>
+  const shares = (one: Take, other: Take) =>
     mapOf(one) === mapOf(other) && mapOf(one).shardAt(one) === mapOf(other).shardAt(other);
   return { store, shares, look, gaveBack };
 }

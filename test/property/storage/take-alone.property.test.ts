@@ -1,6 +1,6 @@
 import { beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { Take } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
@@ -33,7 +33,7 @@ const windows = fc
     rate: fc.constantFrom(
       windowRate('second', 3),
       windowRate('minute', 5),
-      windowRate('minute', 5, { allOrNothing: true }),
+      windowRate('minute', 5, { countsOnlyAllowed: true }),
       windowRate('minute', 5, { maxDebt: 5 }),
       windowRate('hour', 0xffff_ffff),
       windowRate('day', 4, { timeZone: 'Europe/Berlin' }),
@@ -129,7 +129,7 @@ describe('take.lua', () => {
                 else await bench.redis.set(key, value);
               }
             }
-            const named = (key: string): TakeItem => ({ ...item, key, tagLength: key.length });
+            const named = (key: string): Take => ({ ...item, key, hashTagLength: key.length });
             const takes = (key: string) => Array.from({ length: count }, () => takeFrom(store, named(key)));
             const found = await Promise.all(takes(alone));
             const [expected] = await Promise.all([

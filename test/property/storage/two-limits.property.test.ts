@@ -1,6 +1,6 @@
 import { beforeAll, describe, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { BucketStore, Take, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../../src/limiter/fixed-window.js';
 import { settlingRate } from '../../../src/limiter/local-rate.js';
 import { isCharge, type TimedRate } from '../../../src/limiter/rate.js';
@@ -8,7 +8,7 @@ import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/toke
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
-import { holdItem, settlementItem } from '../../support/limiter/hold-items.js';
+import { holdItem, settlementTake } from '../../support/limiter/hold-items.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { memoryBench, RedisBench, type TestBench, takeFrom } from '../../support/limiter/test-stores.js';
 
@@ -56,7 +56,7 @@ interface Event {
 
 /** A hold that is not settled. */
 interface OpenHold {
-  readonly item: TakeItem;
+  readonly item: Take;
   readonly outcome: TakeOutcome;
   readonly event: Event;
 }
@@ -87,22 +87,22 @@ async function takeInTurns(
       const { item, outcome, event } = open;
       const used = Math.min(hits, 14);
       // The limit may have changed since the request began.
-      await takeFrom(store, settlementItem({ ...item, rate }, outcome, used));
+      await takeFrom(store, settlementTake({ ...item, rate }, outcome, used));
       event.hits = Math.min(used, item.hits);
       open = undefined;
     } else if (kind === 'charge') {
       await takeFrom(store, takeItem(key, settlingRate(rate), { hits }));
     } else {
       const holds = kind === 'hold' && open === undefined && hits > 0;
-      const item = holds
+      const take = holds
         ? holdItem(key, rate, { hits, lifetimeMillis: 0x7fff_ffff })
         : takeItem(key, rate, { hits });
-      const [outcome] = (await takeFrom(store, item)) as [TakeOutcome];
+      const [outcome] = (await takeFrom(store, take)) as [TakeOutcome];
       // A charge is always allowed, because the usage already happened.
-      if (outcome.limited || isCharge(rate, hits, false)) continue;
+      if (outcome.overLimit || isCharge(rate, hits, false)) continue;
       const event = { micros, rate, hits };
       events.push(event);
-      if (holds) open = { item, outcome, event };
+      if (holds) open = { item: take, outcome, event };
     }
   }
   return events;
@@ -113,9 +113,9 @@ async function takeInTurns(
  * a bucket with only these events is full is exact, in parts of a microsecond that both rates share.
  */
 function checkBuckets(events: readonly Event[], limits: Pair<TokenBucketRate>): void {
-  const parts = limits.reduce((product, { q }) => product * BigInt(q), 1n);
-  const costOf = ({ p, q }: TokenBucketRate, hits: number): bigint =>
-    (BigInt(hits) * BigInt(p) * parts) / BigInt(q);
+  const parts = limits.reduce((product, { refillDenominator }) => product * BigInt(refillDenominator), 1n);
+  const costOf = ({ refillNumerator, refillDenominator }: TokenBucketRate, hits: number): bigint =>
+    (BigInt(hits) * BigInt(refillNumerator) * parts) / BigInt(refillDenominator);
   let full = 0n;
   for (const { micros, rate, hits } of events) {
     if (rate.kind !== 'token_bucket') continue;
@@ -159,7 +159,7 @@ const ANY_REFILL: readonly TokenBucketRate[] = [
 const WINDOWS: readonly WindowRate[] = [
   windowRate('minute', 0),
   windowRate('minute', 3),
-  windowRate('minute', 10, { allOrNothing: true }),
+  windowRate('minute', 10, { countsOnlyAllowed: true }),
   windowRate('minute', 13),
 ];
 /** A window in debt keeps only the hits above its limit, so these limits get no refunds; see docs/policy/charges.md. */
@@ -182,7 +182,7 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('two l
       fc.asyncProperty(pairOf(SAME_REFILL), steps, fc.boolean(), async (limits, calls, mayRefund) => {
         const events = await takeInTurns(limits, calls, servers, bench, mayRefund);
         checkBuckets(events, limits);
-        const [{ p, q }] = limits;
+        const [{ refillNumerator, refillDenominator }] = limits;
         const larger = Math.max(...limits.map(({ maxTokens }) => maxTokens));
         for (let from = 0; from < events.length; from++) {
           let sum = 0;
@@ -190,7 +190,10 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('two l
             // A refund may have found a full bucket.
             if (hits < 0) break;
             sum += hits;
-            expectAtMost(sum, larger + ((micros - (events[from] as Event).micros) * q) / p);
+            expectAtMost(
+              sum,
+              larger + ((micros - (events[from] as Event).micros) * refillDenominator) / refillNumerator,
+            );
           }
         }
       }),

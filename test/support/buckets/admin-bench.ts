@@ -1,6 +1,6 @@
 import { BucketAdmin } from '../../../src/admin/buckets/bucket-admin.js';
 import type { BucketAnswer, BucketFailure, BucketQuestion } from '../../../src/admin/buckets/messages.js';
-import { type BucketStore, StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
+import { type BucketStore, StorageError, type Take } from '../../../src/limiter/bucket-store.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { MatchWork } from '../../../src/policy/match-work.js';
@@ -51,10 +51,10 @@ export class AdminBench {
   constructor(yaml: string, redis = false) {
     this.policies = policiesOf(yaml);
     const buckets: BucketStore = {
-      take: (items) => {
+      take: (takes) => {
         if (this.breaksAfter-- <= 0) return new StorageError('timeout', 'no answer');
         this.clock.advance(this.callMicros);
-        return this.broken ?? this.memory.take(items);
+        return this.broken ?? this.memory.take(takes);
       },
       close: async () => {},
     };
@@ -112,14 +112,14 @@ export class AdminBench {
   }
 
   /** Takes hits as a request with this descriptor does. Returns the items. */
-  take(entries: string, hits: number, domain = 'd'): readonly TakeItem[] {
+  take(entries: string, hits: number, domain = 'd'): readonly Take[] {
     const match = (this.policies.get(domain) as CompiledPolicy).match(entriesOf(entries));
-    const items = match.rules.flatMap(({ rate, hold }, i): TakeItem | [] =>
+    const takes = match.rules.flatMap(({ rate, hold }, i): Take | [] =>
       rate === undefined
         ? []
         : {
             key: match.keys[i] as string,
-            tagLength: match.tagLength,
+            hashTagLength: match.hashTagLength,
             rate,
             hits,
             refund: false,
@@ -133,8 +133,8 @@ export class AdminBench {
             }),
           },
     );
-    this.memory.take(items);
-    return items;
+    this.memory.take(takes);
+    return takes;
   }
 }
 

@@ -111,7 +111,7 @@ async function redis(): Promise<string> {
     const service = new GoldenService(
       {},
       {
-        take: (items) => store.take(items, Infinity),
+        take: (takes) => store.take(takes, Infinity),
         close: () => store.close(),
       },
     );

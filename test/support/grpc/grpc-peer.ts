@@ -1,7 +1,7 @@
-import type { CallInfo, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
-import { CallContext } from '../../../src/grpc/h2-transport/call-context.js';
+import type { GrpcServerOptions, ServerCall } from '../../../src/grpc/grpc-server.js';
+import { GrpcServerState } from '../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../src/grpc/h2-transport/call-router.js';
-import { UnaryTarget, WaitingStreams } from '../../../src/grpc/h2-transport/unary-call.js';
+import { BoundUnaryMethod, WaitingStreams } from '../../../src/grpc/h2-transport/unary-call.js';
 import { H2Connection } from '../../../src/h2/connection.js';
 import { FakeTimerSource } from '../clock/fake-timer-source.js';
 import {
@@ -41,18 +41,19 @@ export class GrpcPeer {
         throw error;
       },
     } as Partial<GrpcServerOptions> as GrpcServerOptions;
-    const context = new CallContext(options, this.timers);
+    const context = new GrpcServerState(options, this.timers);
     const router = new CallRouter(context);
     const waiting = new WaitingStreams();
-    const answerNow = (message: Uint8Array, call: CallInfo): Uint8Array => this.#answer(message, call, true);
-    const answerLater = (message: Uint8Array, call: CallInfo): Promise<Uint8Array> => {
+    const answerNow = (message: Uint8Array, call: ServerCall): Uint8Array =>
+      this.#answer(message, call, true);
+    const answerLater = (message: Uint8Array, call: ServerCall): Promise<Uint8Array> => {
       const copy = Buffer.from(message);
       return new Promise((resolve) => {
         this.#pending.set(copy.readUInt32BE(), (sets) => resolve(this.#answer(copy, call, sets)));
       });
     };
-    router.add(PATHS.now, (head) => new UnaryTarget(PATHS.now, answerNow, head, context, waiting));
-    router.add(PATHS.later, (head) => new UnaryTarget(PATHS.later, answerLater, head, context, waiting));
+    router.add(PATHS.now, (head) => new BoundUnaryMethod(PATHS.now, answerNow, head, context, waiting));
+    router.add(PATHS.later, (head) => new BoundUnaryMethod(PATHS.later, answerLater, head, context, waiting));
     const events = {
       onOutput: () => {},
       onEstablished: () => {},
@@ -102,7 +103,7 @@ export class GrpcPeer {
     this.connection.receive(Buffer.concat(frames));
   }
 
-  #answer(message: Uint8Array, call: CallInfo, setsListener: boolean): Uint8Array {
+  #answer(message: Uint8Array, call: ServerCall, setsListener: boolean): Uint8Array {
     const id = Buffer.from(message).readUInt32BE();
     if (setsListener) {
       call.resetListener = {

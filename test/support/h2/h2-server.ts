@@ -127,7 +127,7 @@ export class TestServer {
 
   async cleanUp(): Promise<void> {
     for (const end of this.#ends) end();
-    this.server.cut();
+    this.server.closeNow();
     await this.server.empty();
   }
 }

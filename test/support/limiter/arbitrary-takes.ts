@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
-import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { refillWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 
 /** Rates that do not divide a second. */
@@ -26,7 +26,10 @@ export function arbitraryRate(): fc.Arbitrary<TokenBucketRate> {
         fc.integer({ min: 1_000, max: UNIT_MICROS.year }),
       ),
     )
-    .filter(([max, tokens, interval]) => costWhole({ p: interval, q: tokens }, max) < MAX_FILL_MICROS)
+    .filter(
+      ([max, tokens, interval]) =>
+        refillWhole({ refillNumerator: interval, refillDenominator: tokens }, max) < MAX_FILL_MICROS,
+    )
     .map(([max, tokens, interval]) => tokenBucketRate(max, tokens, interval));
   return fc.oneof(fc.constantFrom(...AWKWARD_RATES), any);
 }
@@ -49,7 +52,7 @@ const LONGEST_SPAN = 20_000_000_000_000;
 
 /** Generates relevant spans of time for `rate`: zero, a few microseconds, about a token, and about a full bucket. */
 export function arbitrarySpan(rate: TokenBucketRate): fc.Arbitrary<number> {
-  const token = Math.min(costWhole(rate, 1), Math.floor(LONGEST_SPAN / 3));
+  const token = Math.min(refillWhole(rate, 1), Math.floor(LONGEST_SPAN / 3));
   return fc.oneof(
     fc.constant(0),
     fc.integer({ min: 0, max: 10 }),

@@ -1,4 +1,4 @@
-import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { HeldHits } from '../../../src/limiter/holds/hold.js';
 import { settlingRate } from '../../../src/limiter/local-rate.js';
 import type { Rate } from '../../../src/limiter/rate.js';
@@ -18,44 +18,41 @@ export function newHoldId(): string {
 }
 
 /** Returns a {@link takeItem} that places a hold of one minute. */
-export function holdItem(key: string, rate: Rate, options: HoldOptions = {}): TakeItem {
+export function holdItem(key: string, rate: Rate, options: HoldOptions = {}): Take {
   const { id = newHoldId(), lifetimeMillis = 60_000 } = options;
   return { ...takeItem(key, rate, options), holds: { id, lifetimeMillis } };
 }
 
 /** Returns the item that settles the hold of a take with `used` hits, as the service sends it. */
-export function settlementItem(
-  { key, tagLength, rate, hits: amount, holds }: TakeItem,
-  { fullMicros = 0, costMicros }: Partial<Pick<HeldHits, 'fullMicros' | 'costMicros'>>,
+export function settlementTake(
+  { key, hashTagLength, rate, hits: amount, holds }: Take,
+  { fullAtMicros = 0, refillMicros }: Partial<Pick<HeldHits, 'fullAtMicros' | 'refillMicros'>>,
   used = 0,
-): TakeItem {
+): Take {
   if (holds === undefined) throw new Error(`the take from ${key} places no hold`);
   const over = rate.kind === 'concurrency' ? 0 : Math.max(0, used - amount);
   const refunded = rate.kind === 'concurrency' ? amount : Math.max(0, amount - used);
   return {
     key,
-    tagLength,
+    hashTagLength,
     rate: settlingRate(rate),
     hits: over > 0 ? over : refunded,
     refund: over === 0,
     enforcement: 'observe',
-    settles: { ...holds, amount, fullMicros, costMicros },
+    settles: { ...holds, amount, fullAtMicros, refillMicros },
   };
 }
 
 /** Returns the items that end the abandoned holds of a request, as the service sends them. */
-export function abandonedEnds(
-  items: readonly TakeItem[],
-  outcomes: readonly TakeOutcome[],
-): readonly TakeItem[] {
-  return items.flatMap((item, i) => {
+export function abandonedEnds(takes: readonly Take[], outcomes: readonly TakeOutcome[]): readonly Take[] {
+  return takes.flatMap((take, i) => {
     const outcome = outcomes[i] as TakeOutcome;
-    return outcome.hold === 'abandoned' ? [settlementItem(item, outcome)] : [];
+    return outcome.hold === 'abandoned' ? [settlementTake(take, outcome)] : [];
   });
 }
 
 /** Returns the item that settles the oldest hold of a bucket with `used` hits, as the service sends it. */
-export function oldestItem({ key, tagLength, rate }: TakeItem, used: number): TakeItem {
-  const common = { key, tagLength, rate: settlingRate(rate), refund: false };
+export function oldestItem({ key, hashTagLength, rate }: Take, used: number): Take {
+  const common = { key, hashTagLength, rate: settlingRate(rate), refund: false };
   return { ...common, hits: used, enforcement: 'observe', settles: 'oldest' };
 }

@@ -1,4 +1,4 @@
-import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { deniesRequest } from '../../../src/limiter/decide.js';
 import type { SettledHold } from '../../../src/limiter/holds/hold.js';
 import { expectEqual } from '../assert/quick-expect.js';
@@ -10,12 +10,12 @@ interface ModelHold {
   readonly hits: number;
   readonly lifetimeMillis: number;
   /** As the store reported it. */
-  readonly fullMicros: number;
-  readonly costMicros: number;
+  readonly fullAtMicros: number;
+  readonly refillMicros: number;
   readonly takenMicros: number;
   readonly endMicros: number;
   /** The take, for a hold that gives its hits back when it expires. */
-  readonly frees: TakeItem | undefined;
+  readonly frees: Take | undefined;
 }
 
 /**
@@ -28,33 +28,35 @@ export class HoldModel {
   #levels = new Map<string, number>();
 
   /** Decides a request, and compares the result with the outcomes of a store. */
-  check(items: readonly TakeItem[], found: readonly TakeOutcome[], nowMicros: number): void {
-    for (const { key } of items) this.#levels.delete(`${key} slots`);
+  check(takes: readonly Take[], found: readonly TakeOutcome[], nowMicros: number): void {
+    for (const { key } of takes) this.#levels.delete(`${key} slots`);
     this.#freeExpired(nowMicros);
     const before = new Map(this.#levels);
-    const settled = items.map(({ key, settles }) => settles && this.#find(settles, key, nowMicros));
-    const limited = items.map((item, i) => this.#apply(item, nowMicros) ?? (found[i] as TakeOutcome).limited);
+    const settled = takes.map(({ key, settles }) => settles && this.#find(settles, key, nowMicros));
+    const limited = takes.map(
+      (take, i) => this.#apply(take, nowMicros) ?? (found[i] as TakeOutcome).overLimit,
+    );
     const denied = deniesRequest(
-      items,
-      limited.map((isLimited) => ({ limited: isLimited })),
+      takes,
+      limited.map((isLimited) => ({ overLimit: isLimited })),
     );
     if (denied) this.#levels = before;
-    const effects = items.map(({ key, rate, hits, holds, settles }, i) => {
+    const effects = takes.map(({ key, rate, hits, holds, settles }, i) => {
       if (settles !== undefined) return settled[i] === undefined ? 'unknown' : 'settled';
       if (holds === undefined || hits === 0 || denied || (limited[i] && rate.kind !== 'concurrency'))
         return undefined;
       const { id, lifetimeMillis } = holds;
-      const { fullMicros = 0, costMicros = 0 } = found[i] as TakeOutcome;
+      const { fullAtMicros = 0, refillMicros = 0 } = found[i] as TakeOutcome;
       const endMicros = nowMicros + 1000 * lifetimeMillis;
-      const frees = holds.freesUnknown === true ? (items[i] as TakeItem) : undefined;
-      const values = { id, key, hits, lifetimeMillis, fullMicros, costMicros, takenMicros: nowMicros };
+      const frees = holds.freesUnknown === true ? (takes[i] as Take) : undefined;
+      const values = { id, key, hits, lifetimeMillis, fullAtMicros, refillMicros, takenMicros: nowMicros };
       this.#holds.set(id, { ...values, endMicros, frees });
       return 'placed';
     });
     for (const hold of settled) if (hold !== undefined) this.#holds.delete(hold.id);
     expectEqual(
-      found.map(({ limited: isLimited, hold, heldHits }) => ({ isLimited, hold, heldHits })),
-      items.map(({ settles }, i) => {
+      found.map(({ overLimit: isLimited, hold, heldHits }) => ({ isLimited, hold, heldHits })),
+      takes.map(({ settles }, i) => {
         const heldHits = settles === 'oldest' ? settled[i]?.hits : undefined;
         return { isLimited: limited[i], hold: effects[i], heldHits };
       }),
@@ -65,25 +67,25 @@ export class HoldModel {
   #freeExpired(nowMicros: number): void {
     const expired = [...this.#holds.values()].filter((one) => one.frees && one.endMicros <= nowMicros);
     for (const hold of expired.sort((one, other) => one.endMicros - other.endMicros)) {
-      const { id, hits: amount, lifetimeMillis, fullMicros, endMicros, frees } = hold;
-      const settles = { id, amount, lifetimeMillis, fullMicros, freesUnknown: true };
-      this.#apply({ ...(frees as TakeItem), refund: true, settles }, endMicros, hold);
+      const { id, hits: amount, lifetimeMillis, fullAtMicros, endMicros, frees } = hold;
+      const settles = { id, amount, lifetimeMillis, fullAtMicros, freesUnknown: true };
+      this.#apply({ ...(frees as Take), refund: true, settles }, endMicros, hold);
       this.#holds.delete(id);
     }
   }
 
   /** Applies an item. Returns whether it is limited; undefined if the model does not cover its rate. */
-  #apply(item: TakeItem, nowMicros: number, expired?: ModelHold): boolean | undefined {
-    const { key, rate, settles } = item;
-    let { hits, refund } = item;
+  #apply(take: Take, nowMicros: number, expired?: ModelHold): boolean | undefined {
+    const { key, rate, settles } = take;
+    let { hits, refund } = take;
     const hold = settles === undefined ? undefined : (expired ?? this.#find(settles, key, nowMicros));
     if (rate.kind === 'concurrency') {
       let inFlight = 0;
       for (const one of this.#holds.values())
         if (one.key === key && one.endMicros > nowMicros) inFlight += one.hits;
-      return settles === undefined && inFlight + this.#ownSlots(item) > rate.max;
+      return settles === undefined && inFlight + this.#ownSlots(take) > rate.max;
     }
-    const isCovered = rate.kind === 'window' ? rate.maxDebt === 0 : rate.q === 1;
+    const isCovered = rate.kind === 'window' ? rate.maxDebt === 0 : rate.refillDenominator === 1;
     if (!isCovered) return undefined;
     if (settles !== undefined && hold === undefined) return false;
     const isStart = settles === undefined;
@@ -102,11 +104,11 @@ export class HoldModel {
     }
     // The time at which the bucket is full.
     const full = Math.max(nowMicros, this.#levels.get(key) ?? 0);
-    const cost = hits * rate.p;
-    if (isStart && full + Math.max(1, hits) * rate.p > nowMicros + rate.fillWhole) return true;
+    const cost = hits * rate.refillNumerator;
+    if (isStart && full + Math.max(1, hits) * rate.refillNumerator > nowMicros + rate.fillWhole) return true;
     if (!refund) this.#levels.set(key, Math.min(full + cost, nowMicros + rate.debtWhole));
     else if (hold !== undefined && (rate.maxDebt === 0 || full < hold.takenMicros + rate.debtWhole)) {
-      const refillsAtMicros = hold.fullMicros + hold.hits * rate.p;
+      const refillsAtMicros = hold.fullAtMicros + hold.hits * rate.refillNumerator;
       const back = Math.min(cost, Math.max(0, refillsAtMicros - nowMicros));
       this.#levels.set(key, Math.max(nowMicros, full - back));
     }
@@ -114,7 +116,7 @@ export class HoldModel {
   }
 
   /** Returns the slots that this item and earlier items of the same request need. A peek needs one. */
-  #ownSlots({ key, hits, holds }: TakeItem): number {
+  #ownSlots({ key, hits, holds }: Take): number {
     const request = `${key} slots`;
     const earlier = this.#levels.get(request) ?? 0;
     if (holds !== undefined) this.#levels.set(request, earlier + hits);
@@ -128,12 +130,12 @@ export class HoldModel {
     }
     const hold = this.#holds.get(settles.id);
     if (hold === undefined || hold.key !== key || hold.endMicros <= nowMicros) return undefined;
-    const { amount, lifetimeMillis, fullMicros, costMicros } = settles;
+    const { amount, lifetimeMillis, fullAtMicros, refillMicros } = settles;
     const isSame =
       hold.hits === amount &&
       hold.lifetimeMillis === lifetimeMillis &&
-      hold.fullMicros === fullMicros &&
-      hold.costMicros === costMicros;
+      hold.fullAtMicros === fullAtMicros &&
+      hold.refillMicros === refillMicros;
     return isSame ? hold : undefined;
   }
 }

@@ -1,4 +1,4 @@
-import type { BucketStore, TakeItem, TakeResult } from '../../../src/limiter/bucket-store.js';
+import type { BucketStore, Take, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from './store-options.js';
@@ -19,9 +19,9 @@ export class RemoteStore implements BucketStore {
     this.buckets = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
   }
 
-  async take(items: readonly TakeItem[]): Promise<TakeResult> {
+  async take(takes: readonly Take[]): Promise<TakeResult> {
     this.local.advance(this.latency);
-    const outcomes = this.buckets.take(items);
+    const outcomes = this.buckets.take(takes);
     this.local.advance(this.latency);
     return outcomes;
   }

@@ -1,11 +1,11 @@
-import type { BucketStore, TakeItem, TakeResult } from '../../../src/limiter/bucket-store.js';
+import type { BucketStore, Take, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from './store-options.js';
 
 /** A store that answers when a test calls {@link answer}, as a remote store answers later. */
 export class SlowStore implements BucketStore {
-  readonly asked: (readonly TakeItem[])[] = [];
+  readonly asked: (readonly Take[])[] = [];
   readonly inner: MemoryStore;
   private readonly answers: (() => void)[] = [];
 
@@ -13,9 +13,9 @@ export class SlowStore implements BucketStore {
     this.inner = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
   }
 
-  take(items: readonly TakeItem[]): Promise<TakeResult> {
-    this.asked.push(items);
-    const result = this.inner.take(items);
+  take(takes: readonly Take[]): Promise<TakeResult> {
+    this.asked.push(takes);
+    const result = this.inner.take(takes);
     return new Promise((resolve) => this.answers.push(() => resolve(result)));
   }
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { Take } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
@@ -12,14 +12,14 @@ export const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
   ['m', windowRate('minute', 4)],
   ['b', tokenBucketRate(3, 1, 1_000_000)],
   ['c', tokenBucketRate(5, 3, 1_000_000)],
-  ['l', windowRate('second', 3, { allOrNothing: true })],
+  ['l', windowRate('second', 3, { countsOnlyAllowed: true })],
   ['o', windowRate('second', 3, { maxDebt: 2 })],
   ['f', windowRate('second', 4, { multiplier: 2 })],
   ['d', tokenBucketRate(3, 1, 1_000_000, 2)],
 ];
 
 /** Generates an item on one of {@link BUCKETS}. */
-const someItem: fc.Arbitrary<TakeItem> = fc
+const someItem: fc.Arbitrary<Take> = fc
   .record({
     bucket: fc.constantFrom(...BUCKETS),
     hits: fc.integer({ min: 0, max: 3 }),
@@ -41,6 +41,6 @@ export const someRequest = fc.record({
 export const DEEP_DEBT_RATE = tokenBucketRate(3, 1, 1_000_000, 1000);
 
 /** Returns the items with {@link DEEP_DEBT_RATE} as the rate of `d`. */
-export function withDeepDebt(items: readonly TakeItem[]): TakeItem[] {
-  return items.map((item) => (item.key === 'd' ? { ...item, rate: DEEP_DEBT_RATE } : item));
+export function withDeepDebt(takes: readonly Take[]): Take[] {
+  return takes.map((take) => (take.key === 'd' ? { ...take, rate: DEEP_DEBT_RATE } : take));
 }

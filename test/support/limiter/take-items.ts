@@ -1,4 +1,4 @@
-import type { Enforcement, TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { Enforcement, Take } from '../../../src/limiter/bucket-store.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 
@@ -12,10 +12,10 @@ export interface ItemOptions {
 }
 
 /** Returns an item on the bucket `key`: one enforced hit unless `options` change it. The whole key is the hash tag. */
-export function takeItem(key: string, rate: Rate, options: ItemOptions = {}): TakeItem {
+export function takeItem(key: string, rate: Rate, options: ItemOptions = {}): Take {
   return {
     key,
-    tagLength: key.length,
+    hashTagLength: key.length,
     rate,
     hits: options.hits ?? 1,
     refund: options.refund ?? false,

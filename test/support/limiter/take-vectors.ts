@@ -1,12 +1,12 @@
-import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { settlingRate } from '../../../src/limiter/local-rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { HUNDRED, takeItem } from './take-items.js';
 
 /** The recorded fields of an outcome. */
-export type RecordedOutcome = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros' | 'used'> &
-  Partial<Pick<TakeOutcome, 'forgiven'>>;
+export type RecordedOutcome = Pick<TakeOutcome, 'overLimit' | 'remaining' | 'waitMicros' | 'used'> &
+  Partial<Pick<TakeOutcome, 'uncollectedHits'>>;
 
 /** One recorded decision: stored values before, request, answer, and stored values after. */
 export interface TakeVector {
@@ -16,7 +16,7 @@ export interface TakeVector {
   readonly countDeniedHits?: boolean;
   /** Stored values by key, in the format of take.lua. */
   readonly before: Readonly<Record<string, string>>;
-  readonly items: readonly TakeItem[];
+  readonly items: readonly Take[];
   readonly outcomes: readonly RecordedOutcome[];
   /** Absent if nothing changes. */
   readonly after?: Readonly<Record<string, string>>;
@@ -34,11 +34,11 @@ const BERLIN_DAY = windowRate('day', 5, { timeZone: 'Europe/Berlin' });
 export const START = 1_699_999_980_000_000;
 
 export function ok(remaining: number, waitMicros: number, used: number): RecordedOutcome {
-  return { limited: false, remaining, waitMicros, used, forgiven: 0 };
+  return { overLimit: false, remaining, waitMicros, used, uncollectedHits: 0 };
 }
 
 export function overLimit(remaining: number, waitMicros: number, used: number): RecordedOutcome {
-  return { limited: true, remaining, waitMicros, used };
+  return { overLimit: true, remaining, waitMicros, used };
 }
 
 /** Vectors that both implementations of the arithmetic run: TypeScript and Lua. */
@@ -191,32 +191,32 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a charge without debt: what is there goes, and the rest is forgiven',
     before: { a: 't1:1700000007000000:0:1' },
     items: [takeItem('a', settlingRate(HUNDRED), { hits: 50 })],
-    outcomes: [{ ...ok(0, 100_000, 100), forgiven: 20 }],
+    outcomes: [{ ...ok(0, 100_000, 100), uncollectedHits: 20 }],
     after: { a: 't1:1700000010000000:0:1' },
   },
   {
     name: 'a charge without debt of a single hit, on an empty bucket',
     before: { a: 't1:1700000010000000:0:1' },
     items: [takeItem('a', settlingRate(HUNDRED))],
-    outcomes: [{ ...ok(0, 100_000, 100), forgiven: 1 }],
+    outcomes: [{ ...ok(0, 100_000, 100), uncollectedHits: 1 }],
   },
   {
     name: 'the same on a bucket in debt, which stays as it is',
     before: { a: 't1:1700000012000000:0:1' },
     items: [takeItem('a', settlingRate(HUNDRED), { hits: 3 })],
-    outcomes: [{ ...ok(0, 100_000, 100), forgiven: 3 }],
+    outcomes: [{ ...ok(0, 100_000, 100), uncollectedHits: 3 }],
   },
   {
     name: 'the same on a window in debt, which stays as it is',
     before: { w: `d1:${START + 60_000_000}:2:60000000` },
     items: [takeItem('w', settlingRate(MINUTE), { hits: 3 })],
-    outcomes: [{ ...ok(0, 40_000_000, Number.MAX_SAFE_INTEGER), forgiven: 3 }],
+    outcomes: [{ ...ok(0, 40_000_000, Number.MAX_SAFE_INTEGER), uncollectedHits: 3 }],
   },
   {
     name: 'the same on a window: down to its limit',
     before: { w: `w1:${START}:4:60000000` },
     items: [takeItem('w', settlingRate(MINUTE), { hits: 3 })],
-    outcomes: [{ ...ok(0, 40_000_000, 5), forgiven: 2 }],
+    outcomes: [{ ...ok(0, 40_000_000, 5), uncollectedHits: 2 }],
     after: { w: `w1:${START}:5:60000000` },
   },
   {
@@ -231,7 +231,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a charge past the deepest debt: the rest is forgiven',
     before: { a: 't1:1700000012950000:0:1' },
     items: [takeItem('a', DEBT_BUCKET, { hits: 30 })],
-    outcomes: [{ ...ok(0, 5_100_000, 100), forgiven: 10 }],
+    outcomes: [{ ...ok(0, 5_100_000, 100), uncollectedHits: 10 }],
     after: { a: 't1:1700000015000000:0:1' },
   },
   {
@@ -257,7 +257,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a window with debt: more than the next one can pay is forgiven',
     before: { w: `d1:${START + 60_000_000}:2:60000000` },
     items: [takeItem('w', DEBT_MINUTE, { hits: 9 })],
-    outcomes: [{ ...ok(0, 40_000_000, 10), forgiven: 6 }],
+    outcomes: [{ ...ok(0, 40_000_000, 10), uncollectedHits: 6 }],
     after: { w: `d1:${START + 60_000_000}:5:60000000` },
   },
   {
@@ -321,9 +321,9 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a refund to the window that holds, and to others',
     before: { w: `w1:${START}:4:60000000`, x: `w1:${START}:4:60000000` },
     items: [
-      { ...takeItem('w', MINUTE, { hits: 3, refund: true }), undoMark: START },
-      { ...takeItem('x', MINUTE, { hits: 3, refund: true }), undoMark: START - 60_000_000 },
-      { ...takeItem('x', MINUTE, { refund: true }), undoMark: START + 60_000_000 },
+      { ...takeItem('w', MINUTE, { hits: 3, refund: true }), undoAtMicros: START },
+      { ...takeItem('x', MINUTE, { hits: 3, refund: true }), undoAtMicros: START - 60_000_000 },
+      { ...takeItem('x', MINUTE, { refund: true }), undoAtMicros: START + 60_000_000 },
     ],
     outcomes: [ok(4, 40_000_000, 1), ok(1, 40_000_000, 4), ok(1, 40_000_000, 4)],
     after: { w: `w1:${START}:1:60000000`, x: `w1:${START}:4:60000000` },
@@ -332,9 +332,9 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'takes that are undone: in time, as far as the bucket would not have been full, and later',
     before: { a: 't1:1700000000500000:0:1', b: 't1:1700000000500000:0:1', c: 't1:1700000000500000:0:1' },
     items: [
-      { ...takeItem('a', HUNDRED, { hits: 3, refund: true }), undoMark: NOW },
-      { ...takeItem('b', HUNDRED, { hits: 3, refund: true }), undoMark: NOW - 200_001 },
-      { ...takeItem('c', HUNDRED, { hits: 3, refund: true }), undoMark: NOW - 300_000 },
+      { ...takeItem('a', HUNDRED, { hits: 3, refund: true }), undoAtMicros: NOW },
+      { ...takeItem('b', HUNDRED, { hits: 3, refund: true }), undoAtMicros: NOW - 200_001 },
+      { ...takeItem('c', HUNDRED, { hits: 3, refund: true }), undoAtMicros: NOW - 300_000 },
     ],
     outcomes: [ok(98, 100_000, 2), ok(95, 1, 5), ok(95, 100_000, 5)],
     after: { a: 't1:1700000000200000:0:1', b: 't1:1700000000400001:0:1', c: 't1:1700000000500000:0:1' },
@@ -342,7 +342,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a take that is undone, in thirds of a microsecond',
     before: { a: 't1:1700000000666666:2:3' },
-    items: [{ ...takeItem('a', THREE_TOKENS, { refund: true }), undoMark: NOW - 333_333 }],
+    items: [{ ...takeItem('a', THREE_TOKENS, { refund: true }), undoAtMicros: NOW - 333_333 }],
     outcomes: [ok(1, 333_333, 2)],
     after: { a: 't1:1700000000666666:1:3' },
   },
@@ -350,8 +350,8 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'takes that are undone from buckets with debt: above its bound, and at it since the take',
     before: { a: 't1:1700000014999998:0:1', b: 't1:1700000014999999:0:1' },
     items: [
-      { ...takeItem('a', DEBT_BUCKET, { hits: 20, refund: true }), undoMark: NOW - 1 },
-      { ...takeItem('b', DEBT_BUCKET, { hits: 20, refund: true }), undoMark: NOW - 1 },
+      { ...takeItem('a', DEBT_BUCKET, { hits: 20, refund: true }), undoAtMicros: NOW - 1 },
+      { ...takeItem('b', DEBT_BUCKET, { hits: 20, refund: true }), undoAtMicros: NOW - 1 },
     ],
     outcomes: [ok(0, 3_099_999, 100), ok(0, 5_099_999, 100)],
     after: { a: 't1:1700000012999999:0:1', b: 't1:1700000014999999:0:1' },
@@ -360,8 +360,8 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'takes that are undone from a bucket of a larger limit',
     before: { a: 't1:1700000012000000:0:1' },
     items: [
-      { ...takeItem('a', HUNDRED, { hits: 3, refund: true }), undoMark: NOW },
-      { ...takeItem('a', HUNDRED, { hits: 3, refund: true }), undoMark: NOW },
+      { ...takeItem('a', HUNDRED, { hits: 3, refund: true }), undoAtMicros: NOW },
+      { ...takeItem('a', HUNDRED, { hits: 3, refund: true }), undoAtMicros: NOW },
     ],
     outcomes: [ok(0, 100_000, 100), ok(0, 100_000, 100)],
     after: { a: 't1:1700000011400000:0:1' },
@@ -390,14 +390,14 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a charge on a window that a larger limit has filled: the deepest debt',
     before: { w: `w1:${START}:17:60000000` },
     items: [takeItem('w', DEBT_MINUTE, { hits: 3 })],
-    outcomes: [{ ...ok(0, 40_000_000, 10), forgiven: 3 }],
+    outcomes: [{ ...ok(0, 40_000_000, 10), uncollectedHits: 3 }],
     after: { w: `d1:${START + 60_000_000}:5:60000000` },
   },
   {
     name: 'a refund to the window before one that begins with its debt',
     nowMicros: NOW + 60_000_000,
     before: { w: `d1:${START + 60_000_000}:4:60000000` },
-    items: [{ ...takeItem('w', DEBT_MINUTE, { hits: 4, refund: true }), undoMark: START }],
+    items: [{ ...takeItem('w', DEBT_MINUTE, { hits: 4, refund: true }), undoAtMicros: START }],
     outcomes: [ok(1, 40_000_000, 4)],
   },
   {
@@ -409,7 +409,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a refund to a day of a calendar',
     before: { w: 'w1:1699916400000000:3:86400000000' },
-    items: [{ ...takeItem('w', BERLIN_DAY, { hits: 2, refund: true }), undoMark: 1_699_916_400_000_000 }],
+    items: [{ ...takeItem('w', BERLIN_DAY, { hits: 2, refund: true }), undoAtMicros: 1_699_916_400_000_000 }],
     outcomes: [ok(4, 2_800_000_000, 1)],
     after: { w: 'w1:1699916400000000:1:86400000000' },
   },

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import {
   type BucketStore,
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeOutcome,
 } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
@@ -105,8 +105,8 @@ export class RedisBench implements TestBench {
 }
 
 /** Takes and returns the outcomes; throws if the store cannot decide. */
-export async function takeFrom(store: BucketStore, ...items: TakeItem[]): Promise<readonly TakeOutcome[]> {
-  const result = await store.take(items, Infinity);
+export async function takeFrom(store: BucketStore, ...takes: Take[]): Promise<readonly TakeOutcome[]> {
+  const result = await store.take(takes, Infinity);
   if (result instanceof StorageError) throw result;
   return result;
 }

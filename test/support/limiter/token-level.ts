@@ -51,11 +51,11 @@ export class TokenLevel {
     return this.level < 0n ? 0n : this.level / this.token;
   }
 
-  private outcome(limited: boolean, until: bigint): RecordedOutcome {
+  private outcome(overLimit: boolean, until: bigint): RecordedOutcome {
     const missing = until - this.level;
     const remaining = this.remaining();
     return {
-      limited,
+      overLimit,
       remaining: Number(remaining),
       used: Number(this.maxTokens - remaining),
       waitMicros: Number((missing + this.perMicro - 1n) / this.perMicro),

@@ -8,7 +8,7 @@ import {
   DEFAULT_MAX_REGEX_VALUE_BYTES,
   MatchWork,
 } from '../../../src/policy/match-work.js';
-import type { RuleCounter } from '../../../src/policy/rule.js';
+import type { RuleMetrics } from '../../../src/policy/rule.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import type {
   BucketCounter,
@@ -37,7 +37,7 @@ export interface Counted {
   readonly fromCaller: boolean;
   readonly hits: number;
   readonly used: number | undefined;
-  readonly limited: boolean;
+  readonly overLimit: boolean;
   readonly shadowed: boolean;
 }
 
@@ -70,23 +70,23 @@ class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWar
     unmatched: () => this.told.push((this.told.pop() as string).replace(' as meant', '')),
     unknownDomain: () => {},
   };
-  counterOf(domain: string, rule: string, chosen: string, fromCaller: boolean): RuleCounter {
+  counterOf(domain: string, rule: string, chosen: string, fromCaller: boolean): RuleMetrics {
     return {
       owner: this,
-      decided: (overLimit, would) =>
+      countDecision: (overLimit, would) =>
         this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${would ? ' would' : ''}`),
-      counted: (stat, { hits }, outcome, shadowed) =>
+      countReference: (stat, { hits }, outcome, shadowed) =>
         this.descriptors.push({
           stat: fromCaller ? chosen : stat,
           fromCaller,
           hits,
           used: outcome?.used,
-          limited: outcome?.limited ?? false,
+          overLimit: outcome?.overLimit ?? false,
           shadowed,
         }),
     };
   }
-  passedOver(domain: string, rule: string, marked: boolean): void {
+  softLimitExceeded(domain: string, rule: string, marked: boolean): void {
     this.told.push(`${domain} ${rule} passed over${marked ? ' and marked' : ''}`);
   }
   spilled(domain: string, rule: string): void {
@@ -96,7 +96,7 @@ class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWar
     asked: (domain: string, rule: string, hits: number, refund: boolean) =>
       this.debts.push(`${domain} ${rule} ${refund ? '-' : ''}${hits}`),
   };
-  forgiven(domain: string, rule: string, hits: number): void {
+  uncollected(domain: string, rule: string, hits: number): void {
     this.told.push(`${domain} ${rule} forgiven ${hits}`);
   }
   readonly holds: HoldCounts = {

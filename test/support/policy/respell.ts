@@ -127,7 +127,7 @@ function limit(json: Json, inherited: Inherited, chance: Chance): Record<string,
   if (json['unlimited'] === true) return { ...json };
   const { name, replaces, on_store_failure: failure, denied_response, ...rest } = json;
   const { response_headers, request_headers, on_over, ...own } = rest;
-  const { phase: when, shadow_mode: shadow, enforce_percent: percent, then: spillsTo, ...how } = own;
+  const { phase: when, shadow_mode: shadow, enforce_percent: percent, then: nextLimit, ...how } = own;
   const written: Record<string, unknown> = { ...json };
   for (const key of Object.keys(how)) delete written[key];
   Object.assign(written, rate(how, inherited, chance));

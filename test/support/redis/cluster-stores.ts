@@ -1,4 +1,4 @@
-import { StorageError, type TakeItem, type TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import { StorageError, type Take, type TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../../src/limiter/failure-policy.js';
 import type { ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
 import { parseClusterUrl } from '../../../src/storage/redis/connection/redis-address.js';
@@ -12,9 +12,9 @@ export interface LoggedStore {
   readonly log: string[];
   readonly faults: StoreFault[];
   /** Resolves with the reason for a failed request, or `decided`. */
-  take(...items: readonly TakeItem[]): Promise<string>;
+  take(...takes: readonly Take[]): Promise<string>;
   /** Resolves with the outcome of one item. Throws if it was not decided. */
-  outcome(item: TakeItem): Promise<TakeOutcome>;
+  outcome(take: Take): Promise<TakeOutcome>;
 }
 
 /** Opens a store on the nodes of a cluster in `url`. */
@@ -30,12 +30,12 @@ export function openCluster(url: string, options: Partial<ClusterStoreOptions> =
   });
   return {
     ...{ store, log, faults },
-    async take(...items) {
-      const result = await store.take(items, Infinity);
+    async take(...takes) {
+      const result = await store.take(takes, Infinity);
       return result instanceof StorageError ? result.reason : 'decided';
     },
-    async outcome(item) {
-      const result = await store.take([item], Infinity);
+    async outcome(take) {
+      const result = await store.take([take], Infinity);
       if (result instanceof StorageError) throw result;
       return result[0] as TakeOutcome;
     },

@@ -1,4 +1,4 @@
-import type { TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { Take } from '../../../src/limiter/bucket-store.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../../../src/storage/redis/redis-key.js';
 import { type ItemOptions, takeItem } from '../limiter/take-items.js';
@@ -11,12 +11,12 @@ let tenants = 0;
 
 /** Returns the slot of all buckets of a tenant. */
 export function slotOfTenant(tenant: string): number {
-  return keys.slotOf({ key: tenant, tagLength: tenant.length } as TakeItem);
+  return keys.slotOf({ key: tenant, hashTagLength: tenant.length } as Take);
 }
 
 /** Returns an item on a bucket of a tenant. */
-export function itemOf(tenant: string, bucket: string, rate: Rate, options?: ItemOptions): TakeItem {
-  return { ...takeItem(tenant + bucket, rate, options), tagLength: tenant.length };
+export function itemOf(tenant: string, bucket: string, rate: Rate, options?: ItemOptions): Take {
+  return { ...takeItem(tenant + bucket, rate, options), hashTagLength: tenant.length };
 }
 
 /** Returns a new tenant whose slot the node serves. */

@@ -2,15 +2,15 @@ import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { ClusterStore, type ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
 import type { LoginSource } from '../../../src/storage/redis/connection/connection-options.js';
-import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
+import type { RedisBackend } from '../../../src/storage/redis/redis-buckets.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
-import type { GiveBackOptions, GiveBackStats } from '../../../src/storage/sharded/give-backs.js';
+import type { RollbackOptions, RollbackStats } from '../../../src/storage/sharded/give-backs.js';
 import type { ShardMap } from '../../../src/storage/sharded/shard.js';
 import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
 import { closeLater } from '../process/close-later.js';
 
-type GiveBackListener = Partial<Pick<GiveBackOptions, 'onGiveBack'>>;
+type GiveBackListener = Partial<Pick<RollbackOptions, 'onRollback'>>;
 
 /** A store on a single Redis. */
 export class SingleRedisStore extends RedisStore implements BucketStore {
@@ -56,8 +56,8 @@ export class SingleClusterStore extends ClusterStore implements BucketStore {
     closeLater(this, () => this.close());
   }
 
-  get giveBackStats(): GiveBackStats {
-    return this.#store.giveBackStats;
+  get rollbackStats(): RollbackStats {
+    return this.#store.rollbackStats;
   }
 
   take(...asked: Parameters<BucketStore['take']>): ReturnType<BucketStore['take']> {
@@ -73,7 +73,7 @@ export class SingleClusterStore extends ClusterStore implements BucketStore {
 /** Opens the kind of store that the address of a Redis selects, as the only shard. */
 export function openSingleStore(
   options: RedisStoreOptions,
-): RedisBuckets & BucketStore & { readonly everReached: boolean } {
+): RedisBackend & BucketStore & { readonly everReached: boolean } {
   const Kind = options.address.cluster === undefined ? SingleRedisStore : SingleClusterStore;
   return new Kind(options);
 }
@@ -81,18 +81,18 @@ export function openSingleStore(
 function storeOver(
   map: ShardMap,
   close: () => Promise<void>,
-  { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack }: RedisStoreOptions & GiveBackListener,
+  { timeoutMicros, countDeniedHits, monotonicMicros, onRollback }: RedisStoreOptions & GiveBackListener,
 ): ShardedStore {
   return new ShardedStore({
     main: {
       onlyPartition: map.onlyPartition,
-      partitionOf: (item) => map.partitionOf(item),
+      partitionOf: (take) => map.partitionOf(take),
       shardOf: (part) => map.shardOf(part),
       close,
     },
     timeoutMicros,
     countDeniedHits,
     monotonicMicros: monotonicMicros ?? (() => systemClock.monotonicMicros()),
-    onGiveBack,
+    onRollback,
   });
 }

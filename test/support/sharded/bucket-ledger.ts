@@ -1,5 +1,5 @@
 import type { Rate, TimedRate } from '../../../src/limiter/rate.js';
-import { costWhole } from '../../../src/limiter/token-bucket.js';
+import { refillWhole } from '../../../src/limiter/token-bucket.js';
 import { expectAtLeast, expectAtMost, expectSame } from '../assert/quick-expect.js';
 
 /** A change that a server made to one bucket for one item of a call, in the order of the changes. */
@@ -39,7 +39,7 @@ class ModelBucket {
     this.#moveTo(atMicros);
     const mark = this.#whole;
     if (this.#rate.kind === 'window') this.#count += hits;
-    else this.#whole += costWhole(this.#rate, hits);
+    else this.#whole += refillWhole(this.#rate, hits);
     return mark;
   }
 
@@ -54,7 +54,7 @@ class ModelBucket {
       if (mark === this.#whole) this.#count = Math.max(0, this.#count - hits);
       return 0;
     }
-    const cost = costWhole(this.#rate, hits);
+    const cost = refillWhole(this.#rate, hits);
     const spilt = Math.min(cost, Math.max(0, atMicros - mark));
     this.#whole = Math.max(atMicros, this.#whole - (cost - spilt));
     return spilt;
@@ -63,7 +63,7 @@ class ModelBucket {
   refund(atMicros: number, hits: number): void {
     this.#moveTo(atMicros);
     if (this.#rate.kind === 'window') this.#count = Math.max(0, this.#count - hits);
-    else this.#whole = Math.max(atMicros, this.#whole - costWhole(this.#rate, hits));
+    else this.#whole = Math.max(atMicros, this.#whole - refillWhole(this.#rate, hits));
   }
 
   /** Used micro-tokens or hits. */
@@ -156,12 +156,12 @@ export class BucketLedger {
   }
 
   #inTerms(hits: number): number {
-    return this.rate.kind === 'window' ? hits : costWhole(this.rate, hits);
+    return this.rate.kind === 'window' ? hits : refillWhole(this.rate, hits);
   }
 
   /** Returns the used amount that a peek reports. */
   #asReported(used: number): number {
     if (this.rate.kind === 'window') return Math.max(0, used);
-    return Math.max(0, Math.ceil(used / costWhole(this.rate, 1)));
+    return Math.max(0, Math.ceil(used / refillWhole(this.rate, 1)));
   }
 }

@@ -1,16 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeOutcome,
   type TakeResult,
 } from '../../../src/limiter/bucket-store.js';
 import { deniesRequest } from '../../../src/limiter/decide.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type {
-  GiveBackResult,
   Partition,
   PartitionTake,
+  RollbackResult,
   Shard,
   ShardMap,
 } from '../../../src/storage/sharded/shard.js';
@@ -106,7 +106,7 @@ export class ControlledServer {
   used(key: string, ledger: BucketLedger): number {
     const peek = {
       key,
-      tagLength: 1,
+      hashTagLength: 1,
       rate: ledger.rate,
       hits: 0,
       refund: false,
@@ -119,32 +119,32 @@ export class ControlledServer {
     const { items } = call.take;
     const outcomes = this.#memory.take(items);
     const denied = deniesRequest(items, outcomes);
-    items.forEach((item, i) => {
-      const kind = this.#kindOf(item, outcomes[i] as TakeOutcome, denied, call.isGiveBack);
-      if (kind === undefined || item.hits === 0) return;
-      const undone = call.isGiveBack ? undoneEntry(call, item) : undefined;
-      const atMicros = item.rate.byWallClock ? this.#clock.wallMicros() : this.#clock.monotonicMicros();
+    items.forEach((take, i) => {
+      const kind = this.#kindOf(take, outcomes[i] as TakeOutcome, denied, call.isGiveBack);
+      if (kind === undefined || take.hits === 0) return;
+      const undone = call.isGiveBack ? undoneEntry(call, take) : undefined;
+      const atMicros = take.rate.byWallClock ? this.#clock.wallMicros() : this.#clock.monotonicMicros();
       const { request } = call;
-      const entry = { atMicros, hits: item.hits, kind, request, ...(undone && { undoes: undone }) };
-      call.entries.push({ key: item.key, entry });
-      this.#ledgerOf(item).entries.push(entry);
+      const entry = { atMicros, hits: take.hits, kind, request, ...(undone && { undoes: undone }) };
+      call.entries.push({ key: take.key, entry });
+      this.#ledgerOf(take).entries.push(entry);
     });
     return outcomes;
   }
 
   #kindOf(
-    { rate, refund }: TakeItem,
-    { limited }: TakeOutcome,
+    { rate, refund }: Take,
+    { overLimit }: TakeOutcome,
     denied: boolean,
     isGiveBack: boolean,
   ): Entry['kind'] | undefined {
     if (isGiveBack) return 'return';
     if (refund) return denied ? undefined : 'refund';
-    if (!limited && !denied) return 'take';
+    if (!overLimit && !denied) return 'take';
     return rate.countsDenied(this.#countDeniedHits) ? 'denied' : undefined;
   }
 
-  #ledgerOf({ key, rate }: TakeItem): BucketLedger {
+  #ledgerOf({ key, rate }: Take): BucketLedger {
     let ledger = this.ledgers.get(key);
     if (ledger === undefined) {
       ledger = new BucketLedger(rate);
@@ -161,7 +161,7 @@ export class ControlledServer {
 /**
  * Returns the entry of a take that a return item reverses: on the same bucket, with as many hits, and not reversed yet.
  */
-function undoneEntry(call: ControlledCall, item: TakeItem): Entry | undefined {
+function undoneEntry(call: ControlledCall, item: Take): Entry | undefined {
   const taken = call.link.takes.find((take) => take.reversedBy === call);
   const undone = new Set(call.entries.map(({ entry }) => entry.undoes));
   const found = taken?.entries.find(
@@ -179,7 +179,7 @@ export class ServerLink implements Shard {
   /** All sent calls, and those that may still have an effect. */
   readonly takes: ControlledCall[] = [];
   readonly #pending: Set<ControlledCall>;
-  connectionEpoch: number | undefined = 1;
+  connectionId: number | undefined = 1;
   #connections = 1;
 
   constructor(server: ControlledServer, pending: Set<ControlledCall>) {
@@ -188,7 +188,7 @@ export class ServerLink implements Shard {
   }
 
   refusal(): StorageError | undefined {
-    return this.connectionEpoch === undefined ? LOST : undefined;
+    return this.connectionId === undefined ? LOST : undefined;
   }
 
   takePartition(take: PartitionTake): TakeResult | Promise<TakeResult> {
@@ -199,7 +199,7 @@ export class ServerLink implements Shard {
     return this.#send(call);
   }
 
-  async giveBackPartition(take: PartitionTake, epochAtTake: unknown): Promise<GiveBackResult> {
+  async rollBackPartition(take: PartitionTake, epochAtTake: unknown): Promise<RollbackResult> {
     const request = currentRequest.getStore();
     const taken = this.takes.filter(
       (one) => one.isTaken && one.request === request && one.take.partition === take.partition,
@@ -208,7 +208,7 @@ export class ServerLink implements Shard {
     const [first] = taken;
     if (first === undefined) throw new Error('gave back hits without a matching take');
     expectSame([first.reversedBy, first.isSkipped].join(), ',false');
-    if (epochAtTake === undefined || epochAtTake !== this.connectionEpoch) {
+    if (epochAtTake === undefined || epochAtTake !== this.connectionId) {
       first.isSkipped = true;
       return 'skipped';
     }
@@ -216,19 +216,19 @@ export class ServerLink implements Shard {
     first.reversedBy = call;
     // A server that has lost its buckets since must not get the hits back.
     expectSame(call.incarnation, first.incarnation);
-    return (await this.#send(call)) instanceof StorageError ? 'failed' : 'made';
+    return (await this.#send(call)) instanceof StorageError ? 'failed' : 'completed';
   }
 
   /** Closes the connection. Calls sent on it are not answered. */
   cut(): void {
-    this.connectionEpoch = undefined;
+    this.connectionId = undefined;
     for (const call of this.#pending) {
       if (call.link === this && !call.isAnswered) call.lose(false);
     }
   }
 
   connect(): void {
-    this.connectionEpoch ??= ++this.#connections;
+    this.connectionId ??= ++this.#connections;
   }
 
   #send(call: ControlledCall): Promise<TakeResult> {
@@ -251,7 +251,7 @@ export class LinkMap implements ShardMap {
     expectAtMost(1, links.length);
   }
 
-  partitionOf({ key }: TakeItem): Partition {
+  partitionOf({ key }: Take): Partition {
     return key.charAt(0);
   }
 

@@ -1,9 +1,9 @@
-import type { StorageError, TakeItem, TakeResult } from '../../../src/limiter/bucket-store.js';
+import type { StorageError, Take, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type {
-  GiveBackResult,
   Partition,
   PartitionTake,
+  RollbackResult,
   Shard,
   ShardMap,
 } from '../../../src/storage/sharded/shard.js';
@@ -15,11 +15,11 @@ class MemoryShard implements Shard {
   readonly memory: MemoryStore;
   readonly asked: PartitionTake[] = [];
   readonly returned: PartitionTake[] = [];
-  connectionEpoch: unknown = 1;
+  connectionId: unknown = 1;
   refuses: StorageError | undefined;
   /** Answers instead of the buckets, if set. */
   answer: (take: PartitionTake) => TakeResult | Promise<TakeResult> | undefined = () => undefined;
-  answerReturn: (take: PartitionTake) => Promise<GiveBackResult> | undefined = () => undefined;
+  answerReturn: (take: PartitionTake) => Promise<RollbackResult> | undefined = () => undefined;
   closed = false;
 
   constructor(clock: FakeClock, countDeniedHits: boolean) {
@@ -35,13 +35,13 @@ class MemoryShard implements Shard {
     return this.answer(take) ?? Promise.resolve(this.memory.take(take.items));
   }
 
-  async giveBackPartition(take: PartitionTake, epochAtTake: unknown): Promise<GiveBackResult> {
-    if (epochAtTake === undefined || epochAtTake !== this.connectionEpoch) return 'skipped';
+  async rollBackPartition(take: PartitionTake, epochAtTake: unknown): Promise<RollbackResult> {
+    if (epochAtTake === undefined || epochAtTake !== this.connectionId) return 'skipped';
     this.returned.push(take);
     const answer = this.answerReturn(take);
     if (answer !== undefined) return answer;
     this.memory.take(take.items);
-    return 'made';
+    return 'completed';
   }
 }
 
@@ -63,7 +63,7 @@ export class MemoryShards implements ShardMap {
     this.#partOf = partOf;
   }
 
-  partitionOf({ key }: TakeItem): Partition {
+  partitionOf({ key }: Take): Partition {
     this.looks++;
     return this.#partOf(key);
   }
@@ -73,7 +73,7 @@ export class MemoryShards implements ShardMap {
   }
 
   /** Returns the shard of a bucket; does not count as a lookup. */
-  shardAt({ key }: TakeItem): MemoryShard {
+  shardAt({ key }: Take): MemoryShard {
     return this.of(this.#partOf(key));
   }
 

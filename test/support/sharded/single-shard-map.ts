@@ -9,13 +9,13 @@ export function singleShardMap(store: BucketStore, dataId: () => unknown = () =>
   const shard: Shard = {
     refusal: () => undefined,
     takePartition: ({ items, deadlineMicros, mayWait }) => store.take(items, deadlineMicros, mayWait),
-    get connectionEpoch() {
+    get connectionId() {
       return dataId();
     },
-    giveBackPartition: async ({ items, deadlineMicros }, epochAtTake) => {
+    rollBackPartition: async ({ items, deadlineMicros }, epochAtTake) => {
       if (epochAtTake === undefined || dataId() !== epochAtTake) return 'skipped';
       const result = await store.take(items, deadlineMicros);
-      return result instanceof StorageError ? 'failed' : 'made';
+      return result instanceof StorageError ? 'failed' : 'completed';
     },
   };
   return { partitionOf: () => 0, shardOf: () => shard, close: () => store.close() };

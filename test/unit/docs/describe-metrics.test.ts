@@ -36,8 +36,8 @@ describe('the metrics in the manual', () => {
   test('have the same labels as the exported series, each with a description', async () => {
     const stats = () => ({ ...NO_MEMORY, answers: 0, entries: 0 });
     const metrics = new Metrics({ maxSeries: 10, version: '1', memoryStats: stats, denyCacheStats: stats });
-    metrics.counterOf('d', 'r', 'd.r', false).decided(true, true);
-    metrics.forgiven('d', 'r', 1);
+    metrics.counterOf('d', 'r', 'd.r', false).countDecision(true, true);
+    metrics.uncollected('d', 'r', 1);
     metrics.holds.placed('d', 'r', 1);
     metrics.holds.settled('d', 'r', 1, 2);
     metrics.holds.released('d', 'r', 1);

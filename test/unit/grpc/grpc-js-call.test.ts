@@ -1,11 +1,7 @@
 import { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  type AuxiliaryCall,
-  type AuxiliaryHandler,
-  OpenStreams,
-} from '../../../src/grpc/auxiliary-method.js';
+import { type GenericCall, type GenericHandler, OpenStreams } from '../../../src/grpc/auxiliary-method.js';
 import { type ByteStream, GrpcJsCall } from '../../../src/grpc/grpc-js-call.js';
 
 /** Tests calls of the plain stack. The contract suite runs on the fast stack only. */
@@ -18,7 +14,7 @@ describe('GrpcJsCall', () => {
   });
 
   /** Starts a call of `begin`. Its peer sends `questions` messages, and reads only while `deaf` is false. */
-  function start(begin: (call: AuxiliaryCall) => AuxiliaryHandler, questions = 0) {
+  function start(begin: (call: GenericCall) => GenericHandler, questions = 0) {
     const peer = { deaf: true, asked: 0, unread: [] as (() => void)[], ends: [] as unknown[] };
     const stream = new Duplex({
       objectMode: true,

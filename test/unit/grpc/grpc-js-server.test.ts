@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { GrpcJsServer } from '../../../src/grpc/grpc-js-server.js';
-import type { CallInfo } from '../../../src/grpc/grpc-server.js';
+import type { ServerCall } from '../../../src/grpc/grpc-server.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
 import { closeLater } from '../../support/process/close-later.js';
@@ -13,7 +13,7 @@ const REQUEST = createClientCodec().encodeRequest({ domain: 'd', descriptors: []
 const RESPONSE = Buffer.of(8, 1);
 
 interface HeldCall {
-  readonly info: CallInfo;
+  readonly info: ServerCall;
   answer(response: Uint8Array): void;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { FrameReader, WorkSlice } from '../../../src/h2/frame-reader.js';
+import { FrameReader, ReadQuantum } from '../../../src/h2/frame-reader.js';
 import { OutputBuffer } from '../../../src/h2/frames.js';
 import { runs } from '../../support/assert/runs.js';
 import { frame } from '../../support/h2/h2-peer.js';
@@ -80,7 +80,7 @@ describe('the frame reader', () => {
         onOversizedFrame: () => {},
       },
       5000,
-      new WorkSlice(() => 0),
+      new ReadQuantum(() => 0),
     );
     for (let n = 0; n < stopAt; n++) {
       const bytes = frame(0, 0, 0, Buffer.alloc(5000, n));

@@ -32,7 +32,7 @@ class Reader {
     while (this.leftMs > 0) {
       nowMs += 0.1;
       this.leftMs = Math.round(10 * this.leftMs - 1) / 10;
-      if (turns.workSlice.isOver()) break;
+      if (turns.readQuantum.isOver()) break;
     }
     turns.finish(this.state, 100);
   }
@@ -143,7 +143,7 @@ describe('ReadScheduler', () => {
     const reader = new Reader('reader');
     turns.tryStart(reader.state);
     let looks = 1;
-    while (!turns.workSlice.isOver()) looks++;
+    while (!turns.readQuantum.isOver()) looks++;
     expect(looks).toBeLessThan(1000);
   });
 

@@ -12,16 +12,28 @@ const HOUR = 3_600_000_000;
 
 describe('the share of a token bucket that a process enforces', () => {
   test.each([
-    ['a quarter', HUNDRED, 0.25, 1, { maxTokens: 25, p: 400_000, q: 1 }],
-    ['the whole, between two workers', HUNDRED, 1, 2, { maxTokens: 50, p: 200_000, q: 1 }],
+    ['a quarter', HUNDRED, 0.25, 1, { maxTokens: 25, refillNumerator: 400_000, refillDenominator: 1 }],
+    [
+      'the whole, between two workers',
+      HUNDRED,
+      1,
+      2,
+      { maxTokens: 50, refillNumerator: 200_000, refillDenominator: 1 },
+    ],
     [
       'a third that is none',
       tokenBucketRate(10, 3, 1_000_000),
       0.3,
       1,
-      { maxTokens: 3, p: 10_000_000, q: 9 },
+      { maxTokens: 3, refillNumerator: 10_000_000, refillDenominator: 9 },
     ],
-    ['at least a token', tokenBucketRate(1, 1, HOUR), 0.25, 2, { maxTokens: 1, p: 8 * HOUR, q: 1 }],
+    [
+      'at least a token',
+      tokenBucketRate(1, 1, HOUR),
+      0.25,
+      2,
+      { maxTokens: 1, refillNumerator: 8 * HOUR, refillDenominator: 1 },
+    ],
     ['a debt, too', tokenBucketRate(8, 8, HOUR, 4), 0.5, 1, { maxTokens: 4, maxDebt: 2, minChargeHits: 2 }],
     ['at least a token of debt', tokenBucketRate(8, 8, HOUR, 1), 0.5, 1, { maxTokens: 4, maxDebt: 1 }],
   ] as const)('%s', (_, rate, share, workers, expected) => {
@@ -37,8 +49,10 @@ describe('the share of a token bucket that a process enforces', () => {
     const slow = tokenBucketRate(1, 1, MAX_FILL_MICROS);
     for (const rate of [century, slow]) {
       const part = localRate(rate, 1e-6, 256) as TokenBucketRate;
-      expect([part.p, part.q, part.fillWhole].every(Number.isSafeInteger)).toBe(true);
-      expect(2 * part.q).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER);
+      expect([part.refillNumerator, part.refillDenominator, part.fillWhole].every(Number.isSafeInteger)).toBe(
+        true,
+      );
+      expect(2 * part.refillDenominator).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER);
       expect(part.debtWhole).toBeLessThanOrEqual(MAX_FILL_MICROS);
     }
   });
@@ -47,7 +61,7 @@ describe('the share of a token bucket that a process enforces', () => {
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });
     const part = localRate(tokenBucketRate(10, 3, 1_000_000), 0.3, 1);
-    const take = (): boolean | undefined => store.take([takeItem('k', part)])[0]?.limited;
+    const take = (): boolean | undefined => store.take([takeItem('k', part)])[0]?.overLimit;
     expect([take(), take(), take(), take()]).toEqual([false, false, false, true]);
     // The share refills 0.9 tokens a second.
     clock.advance(1_111_111);
@@ -72,9 +86,9 @@ describe('the share of a window', () => {
   });
 
   test('has the length, time zone and debt of the window', () => {
-    const days = windowRate('day', 10, { timeZone: 'Europe/Berlin', maxDebt: 4, allOrNothing: true });
+    const days = windowRate('day', 10, { timeZone: 'Europe/Berlin', maxDebt: 4, countsOnlyAllowed: true });
     const part = localRate(days, 0.5, 1);
-    expect(part).toMatchObject({ requestsPerUnit: 5, maxDebt: 2, allOrNothing: true });
+    expect(part).toMatchObject({ requestsPerUnit: 5, maxDebt: 2, countsOnlyAllowed: true });
     expect(part.kind === 'window' && part.calendar?.timeZone).toBe('Europe/Berlin');
     expect(localRate(windowRate('minute', 10, { multiplier: 5 }), 0.5, 1)).toMatchObject({
       lengthMicros: 300_000_000,

@@ -1,21 +1,21 @@
 import { describe, expect, test } from '@jest/globals';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
-import { costCarry, costWhole, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { refillRemainder, refillWhole, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { BrokenInvariant } from '../../../src/runtime/invariant.js';
 
 describe('tokenBucketRate', () => {
   test('reduces the time of one token to lowest terms', () => {
     expect(tokenBucketRate(100, 10, 1_000_000)).toMatchObject({
-      p: 100_000,
-      q: 1,
+      refillNumerator: 100_000,
+      refillDenominator: 1,
       fillWhole: 10_000_000,
       fillCarry: 0,
     });
     expect(tokenBucketRate(10, 3, 1_000_000)).toMatchObject({
-      p: 1_000_000,
-      q: 3,
+      refillNumerator: 1_000_000,
+      refillDenominator: 3,
       fillWhole: 3_333_333,
       fillCarry: 1,
     });
@@ -23,9 +23,9 @@ describe('tokenBucketRate', () => {
 
   test('costs are exact beyond 2^53', () => {
     const rate = tokenBucketRate(0xffff_ffff, 0xffff_fffb, UNIT_MICROS.day * 30);
-    const exact = BigInt(0xffff_ffff) * BigInt(rate.p);
-    expect(costWhole(rate, 0xffff_ffff)).toBe(Number(exact / BigInt(rate.q)));
-    expect(costCarry(rate, 0xffff_ffff)).toBe(Number(exact % BigInt(rate.q)));
+    const exact = BigInt(0xffff_ffff) * BigInt(rate.refillNumerator);
+    expect(refillWhole(rate, 0xffff_ffff)).toBe(Number(exact / BigInt(rate.refillDenominator)));
+    expect(refillRemainder(rate, 0xffff_ffff)).toBe(Number(exact % BigInt(rate.refillDenominator)));
   });
 });
 

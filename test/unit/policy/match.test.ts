@@ -41,7 +41,7 @@ descriptors:
 
   test('without a match: no key, and the settings of the file', () => {
     const match = policy.match(entries('z=1'));
-    expect(match).toMatchObject({ rules: [], keys: [], tagLength: 0, onStoreFailure: 'error' });
+    expect(match).toMatchObject({ rules: [], keys: [], hashTagLength: 0, onStoreFailure: 'error' });
     expect(match.phase).toEqual(fixedPhase('active'));
     const given = entries('z=1');
     expect(policy.match(given).entries).toBe(given);

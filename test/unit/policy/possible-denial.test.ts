@@ -72,14 +72,14 @@ test.each([
   ['free: { n: 5 }, evil: { blocked: true }', false],
   ['free: { n: 5 }, paying: { n: 9, phase: active }', true],
 ])('a domain in the phase monitoring with the plans { %s } may deny: %s', (plans, expected) => {
-  const { denial } = policyOf(`domain: d
+  const { possibleDenial } = policyOf(`domain: d
 phase: monitoring
 plans: { by: tenant, default: free, define: { ${plans} } }
 descriptors:
   - { key: tenant, rate_limit: { unit: hour, requests_per_unit: { plan: n } } }
 `);
-  expect(denial.mayDeny(0, () => 0)).toBe(expected);
-  expect(denial.overrideMayDeny(0)).toBe(false);
+  expect(possibleDenial.mayDeny(0, () => 0)).toBe(expected);
+  expect(possibleDenial.overrideMayDeny(0)).toBe(false);
 });
 
 test('schedules and partial enforcement are evaluated at each time', () => {
@@ -101,7 +101,7 @@ test('an override may deny at any active node, whatever its rules deny, and with
   const mayDeny = (...nodes: readonly string[]) =>
     policyOf(
       `domain: d\nphase: monitoring\ndescriptors:\n${nodes.map((node, i) => `  - { key: k${i}, ${node} }\n`).join('')}`,
-    ).denial.overrideMayDeny(0);
+    ).possibleDenial.overrideMayDeny(0);
   expect(mayDeny(`${RATE}, phase: active`)).toBe(true);
   expect(mayDeny(`${RATE}, phase: active, shadow_mode: true`)).toBe(true);
   expect(mayDeny(RATE, 'rate_limit: { unlimited: true }, phase: active')).toBe(true);
@@ -124,7 +124,7 @@ descriptors:
       - key: l
         descriptors:
           - { key: m, ${limit} }
-`).denial;
+`).possibleDenial;
   const mayDeny = (limit: string) => denial(limit).mayDeny(0, () => 0);
   expect([mayDeny(`${RATE}, phase: active`), mayDeny(RATE)]).toEqual([true, false]);
   expect(denial(RATE, 'active').overrideMayDeny(0)).toBe(true);

@@ -4,7 +4,7 @@ import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import { addTo } from '../../../src/limiter/running-bucket.js';
 import {
   BrokenInvariant,
-  expectState,
+  checkInvariant,
   invariant,
   reportBrokenInvariants,
 } from '../../../src/runtime/invariant.js';
@@ -15,22 +15,22 @@ afterEach(() => end());
 
 test('a condition that holds has no effect', () => {
   invariant(true, 'this holds');
-  expectState(true, 'this holds');
+  checkInvariant(true, 'this holds');
 });
 
 test('without a listener, every broken invariant throws', () => {
   expect(() => invariant(false, 'this holds')).toThrow(new BrokenInvariant('this holds'));
-  expect(() => expectState(false, 'that holds')).toThrow(new BrokenInvariant('that holds'));
-  expect(() => addTo({ whole: 0, part: 5 }, 0, 9, 5)).toThrow(
+  expect(() => checkInvariant(false, 'that holds')).toThrow(new BrokenInvariant('that holds'));
+  expect(() => addTo({ wholeMicros: 0, remainder: 5 }, 0, 9, 5)).toThrow(
     'the fractional part of a span is at least 0 and less than q',
   );
 });
 
-test('with a listener, expectState reports a broken invariant without throwing', () => {
+test('with a listener, checkInvariant reports a broken invariant without throwing', () => {
   const reported: string[] = [];
   end = reportBrokenInvariants(({ message }) => reported.push(message));
   expect(() => invariant(false, 'this holds')).toThrow(BrokenInvariant);
-  expectState(false, 'that holds');
+  checkInvariant(false, 'that holds');
   expect(reported).toEqual(['this holds', 'that holds']);
 });
 

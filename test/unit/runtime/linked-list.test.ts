@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { LinkedList } from '../../../src/runtime/linked-list.js';
 import { RedisKeys } from '../../../src/storage/redis/redis-key.js';
-import { TakeBatch } from '../../../src/storage/redis/take-batch.js';
+import { ScriptBatch } from '../../../src/storage/redis/take-batch.js';
 
-const call = (): TakeBatch => new TakeBatch(new RedisKeys(''), true, () => 0);
+const call = (): ScriptBatch => new ScriptBatch(new RedisKeys(''), true, () => 0);
 
 test('keeps items in the order in which they were added, whichever are removed', () => {
-  const list = new LinkedList<TakeBatch>();
+  const list = new LinkedList<ScriptBatch>();
   const [a, b, c, d] = [call(), call(), call(), call()];
   for (const one of [a, b, c, d]) list.add(one);
   expect([...list]).toEqual([a, b, c, d]);
@@ -23,7 +23,7 @@ test('keeps items in the order in which they were added, whichever are removed',
 });
 
 test('loses items that are added to another list, and removed items refer to no others', () => {
-  const [one, other] = [new LinkedList<TakeBatch>(), new LinkedList<TakeBatch>()];
+  const [one, other] = [new LinkedList<ScriptBatch>(), new LinkedList<ScriptBatch>()];
   const [a, b, c] = [call(), call(), call()];
   for (const each of [a, b, c]) one.add(each);
   other.add(b);
@@ -34,10 +34,10 @@ test('loses items that are added to another list, and removed items refer to no 
 });
 
 test('an item may be removed and added again during an iteration', () => {
-  const list = new LinkedList<TakeBatch>();
+  const list = new LinkedList<ScriptBatch>();
   const [a, b, c] = [call(), call(), call()];
   for (const each of [a, b, c]) list.add(each);
-  const seen: TakeBatch[] = [];
+  const seen: ScriptBatch[] = [];
   for (const one of list) {
     seen.push(one);
     list.delete(one);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { expectState } from '../../../src/runtime/invariant.js';
+import { checkInvariant } from '../../../src/runtime/invariant.js';
 import { logBrokenInvariants } from '../../../src/server/server-logger.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import type { Metrics } from '../../../src/telemetry/metrics.js';
@@ -11,10 +11,10 @@ describe('tellBrokenInvariants', () => {
     const log = { error: (fields: { err: Error }) => logged.push(fields.err.message) };
     const metrics = { brokenInvariant: () => counted++ };
     const end = logBrokenInvariants(log as unknown as Logger, metrics as unknown as Metrics);
-    for (let broken = 0; broken < 3; broken++) expectState(false, 'this holds');
+    for (let broken = 0; broken < 3; broken++) checkInvariant(false, 'this holds');
     end();
     expect(logged).toEqual(['this holds']);
     expect(counted).toBe(3);
-    expect(() => expectState(false, 'nobody listens')).toThrow('nobody listens');
+    expect(() => checkInvariant(false, 'nobody listens')).toThrow('nobody listens');
   });
 });

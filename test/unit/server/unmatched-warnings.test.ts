@@ -126,7 +126,7 @@ describe('a domain that no policy has', () => {
     expect(lines).toEqual([
       [
         { domain },
-        `no policy has this domain, so its requests are not limited: ${hint} If the domain should have no ` +
+        `no policy has this domain, so its requests are not overLimit: ${hint} If the domain should have no ` +
           'limits, create a policy file with on_unmatched: ignore',
       ],
     ]);

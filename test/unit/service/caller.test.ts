@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { CallInfo } from '../../../src/grpc/grpc-server.js';
+import type { ServerCall } from '../../../src/grpc/grpc-server.js';
 import type { ResetListener } from '../../../src/runtime/signal.js';
 import { CallInstrumentation } from '../../../src/server/calls/unary-handler.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, ForwardingCaller } from '../../../src/service/caller.js';
@@ -16,7 +16,7 @@ describe('the listener for resets', () => {
   });
 
   test('reaches the transport if decisions are logged or traced', () => {
-    const call: CallInfo = {
+    const call: ServerCall = {
       ...{
         deadlineMicros: 1,
         receivedMicros: 0,

@@ -20,7 +20,7 @@ descriptors:
 const decider = (options: DeciderOptions = {}): Decider => new Decider(POLICY, options);
 
 const one = (key: string) => descriptor([`${key}=x`]);
-const GOOD = { fromCaller: false, limited: false, shadowed: false };
+const GOOD = { fromCaller: false, overLimit: false, shadowed: false };
 
 describe("the reference's counters", () => {
   test('contain each descriptor with a limit, with its hits and the used hits', () => {
@@ -28,7 +28,7 @@ describe("the reference's counters", () => {
     on.answer([one('window'), descriptor(['window=x'], { hitsAddend: 3 }), one('nothing')]);
     expect(on.observer.descriptors).toEqual([
       { ...GOOD, stat: 'd.window', hits: 1, used: 1 },
-      { ...GOOD, stat: 'd.window', hits: 3, used: 4, limited: true },
+      { ...GOOD, stat: 'd.window', hits: 3, used: 4, overLimit: true },
     ]);
   });
 
@@ -48,15 +48,15 @@ describe("the reference's counters", () => {
     const on = decider();
     on.answer([one('shadow'), one('watched')]);
     expect(on.observer.descriptors).toMatchObject([
-      { stat: 'd.shadow', limited: true, shadowed: true },
-      { stat: 'd.watched', limited: true, shadowed: true },
+      { stat: 'd.shadow', overLimit: true, shadowed: true },
+      { stat: 'd.watched', overLimit: true, shadowed: true },
     ]);
   });
 
   test('do not count requests that SHADOW_MODE allows as shadowed', () => {
     const on = decider({ answers: { shadowMode: true } });
     on.answer([one('window')], 3);
-    expect(on.observer.descriptors).toMatchObject([{ limited: true, shadowed: false }]);
+    expect(on.observer.descriptors).toMatchObject([{ overLimit: true, shadowed: false }]);
   });
 
   test('contain overrides under a name of their entries, with redacted credentials', () => {
@@ -89,7 +89,7 @@ describe("the reference's counters", () => {
     expect(on.observer.descriptors).toEqual([
       { ...GOOD, stat: 'd.allow', hits: 2, used: undefined },
       { ...GOOD, stat: 'd.local', hits: 2, used: 2 },
-      { ...GOOD, stat: 'd.deny', hits: 2, used: 9, limited: true },
+      { ...GOOD, stat: 'd.deny', hits: 2, used: 9, overLimit: true },
     ]);
     expect(on.observer.told).not.toContain('failed for redis');
   });

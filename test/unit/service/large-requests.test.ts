@@ -12,18 +12,18 @@ import { FakeClock } from '../../support/clock/fake-clock.js';
 /** Resolves after the next turn of the queue. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A queue whose requests take `costMicros` each, with a log of what it called. */
+/** A queue whose requests take `refillMicros` each, with a log of what it called. */
 class Queue {
   readonly clock = new FakeClock();
   readonly requests = new LargeRequests(this.clock);
   readonly log: string[] = [];
 
-  run(name: string, costMicros = 0, caller: Partial<Caller> = {}, bytes = 1): string | Promise<string> {
+  run(name: string, refillMicros = 0, caller: Partial<Caller> = {}, bytes = 1): string | Promise<string> {
     return this.requests.run(
       { ...CALLER_WITHOUT_DEADLINE, ...caller },
       bytes,
       (noTurn: NoTurn | undefined) => {
-        this.clock.advance(costMicros);
+        this.clock.advance(refillMicros);
         this.log.push(`${name} ${noTurn ?? 'decided'}`);
         return name;
       },

@@ -111,8 +111,8 @@ describe('a list of limits', () => {
     decider.answer([k]);
     expect(decider.observer.told).toEqual(['d k[burst] OVER_LIMIT', 'd k[daily] OK']);
     expect(decider.observer.descriptors.slice(-2)).toMatchObject([
-      { stat: 'd.k.burst', limited: true, used: 2 },
-      { stat: 'd.k.daily', limited: false, used: 2 },
+      { stat: 'd.k.burst', overLimit: true, used: 2 },
+      { stat: 'd.k.daily', overLimit: false, used: 2 },
     ]);
   });
 
@@ -240,9 +240,9 @@ describe('a list while the store is unavailable', () => {
 });
 
 test('the forgiven hits of a charge are reported for each limit', () => {
-  const outcome = { limited: false, remaining: 0, waitMicros: 1, used: 0, cached: false };
+  const outcome = { overLimit: false, remaining: 0, waitMicros: 1, used: 0, cached: false };
   const store: BucketStore = {
-    take: (items) => items.map((_, i) => ({ ...outcome, forgiven: i * 5 })),
+    take: (takes) => takes.map((_, i) => ({ ...outcome, uncollectedHits: i * 5 })),
     close: async () => {},
   };
   const decider = open(TWO, '', { store });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
   type BucketStore,
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeOutcome,
   type TakeResult,
 } from '../../../src/limiter/bucket-store.js';
@@ -11,7 +11,7 @@ import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { DenyCache, type DenyCacheOptions } from '../../../src/storage/deny-cache.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
-import { holdItem, settlementItem } from '../../support/limiter/hold-items.js';
+import { holdItem, settlementTake } from '../../support/limiter/hold-items.js';
 import { SlowStore } from '../../support/limiter/slow-store.js';
 import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 
@@ -37,16 +37,16 @@ function open(maxEntries = 1000, more: Partial<DenyCacheOptions> = {}, countDeni
 beforeEach(() => open());
 
 /** Takes, and lets the store reply if the take reached it. */
-async function take(...items: TakeItem[]): Promise<TakeResult> {
-  const result = cache.take(items, Infinity);
+async function take(...takes: Take[]): Promise<TakeResult> {
+  const result = cache.take(takes, Infinity);
   await store.answer();
   return result;
 }
 
 /** Returns whether the cache denies the next take without the store. */
-function known(...items: TakeItem[]): boolean {
+function known(...takes: Take[]): boolean {
   const before = store.asked.length;
-  void cache.take(items, Infinity);
+  void cache.take(takes, Infinity);
   return store.asked.length === before;
 }
 
@@ -57,15 +57,15 @@ const refund = (count: number, key = 'a') => takeItem(key, HUNDRED, { hits: coun
 describe('a denial', () => {
   test('is repeated with decreasing waits until the request may be allowed', async () => {
     await take(hits(100));
-    expect(await take(hits(5))).toMatchObject([{ limited: true, remaining: 0, waitMicros: 500 * MS }]);
+    expect(await take(hits(5))).toMatchObject([{ overLimit: true, remaining: 0, waitMicros: 500 * MS }]);
     clock.advance(260 * MS);
     expect(cache.take([hits(5)], Infinity)).toMatchObject([
-      { limited: true, remaining: 2, waitMicros: 240 * MS },
+      { overLimit: true, remaining: 2, waitMicros: 240 * MS },
     ]);
     clock.advance(240 * MS - 1);
-    expect(cache.take([hits(5)], Infinity)).toMatchObject([{ limited: true, remaining: 4, waitMicros: 1 }]);
+    expect(cache.take([hits(5)], Infinity)).toMatchObject([{ overLimit: true, remaining: 4, waitMicros: 1 }]);
     clock.advance(1);
-    expect(await take(hits(5))).toMatchObject([{ limited: false, remaining: 0, waitMicros: 100 * MS }]);
+    expect(await take(hits(5))).toMatchObject([{ overLimit: false, remaining: 0, waitMicros: 100 * MS }]);
     expect([cache.answers, store.asked.length]).toEqual([2, 3]);
   });
 
@@ -73,12 +73,12 @@ describe('a denial', () => {
     await take(hits(100));
     await take(hits(1));
     expect(cache.take([peek()], Infinity)).toMatchObject([
-      { limited: true, remaining: 0, waitMicros: 100 * MS },
+      { overLimit: true, remaining: 0, waitMicros: 100 * MS },
     ]);
     cache.clear();
     await take(peek());
     expect(cache.take([hits(1)], Infinity)).toMatchObject([
-      { limited: true, remaining: 0, waitMicros: 100 * MS },
+      { overLimit: true, remaining: 0, waitMicros: 100 * MS },
     ]);
   });
 });
@@ -93,9 +93,9 @@ describe('a request', () => {
     const observe = takeItem('b', HUNDRED, { enforcement: 'observe' });
     const quota = takeItem('a', HUNDRED, { enforcement: 'quota', hits: 2 });
     expect(cache.take([observe, quota, quota], Infinity)).toMatchObject([
-      { limited: true, remaining: 0, waitMicros: 100 * MS },
-      { limited: true, remaining: 0, waitMicros: 200 * MS },
-      { limited: true, remaining: 0, waitMicros: 200 * MS },
+      { overLimit: true, remaining: 0, waitMicros: 100 * MS },
+      { overLimit: true, remaining: 0, waitMicros: 200 * MS },
+      { overLimit: true, remaining: 0, waitMicros: 200 * MS },
     ]);
   });
 
@@ -120,7 +120,7 @@ describe('the cache stores', () => {
 
   test('no windows', async () => {
     const window = takeItem('w', windowRate('second', 0));
-    expect(await take(window)).toMatchObject([{ limited: true }]);
+    expect(await take(window)).toMatchObject([{ overLimit: true }]);
     expect(known(window)).toBe(false);
   });
 
@@ -128,7 +128,7 @@ describe('the cache stores', () => {
     const more = Array.from({ length: others }, (_, i) => hits(101, `other ${i}`));
     // The second item saw the state that the first would have left.
     const [first, second] = (await take(hits(60), hits(60), ...more)) as readonly TakeOutcome[];
-    expect([first, second]).toMatchObject([{ limited: false }, { limited: true, remaining: 40 }]);
+    expect([first, second]).toMatchObject([{ overLimit: false }, { overLimit: true, remaining: 40 }]);
     expect(known(hits(60))).toBe(false);
   });
 
@@ -218,7 +218,7 @@ describe('holds', () => {
 
   test('of concurrent requests are never denied from the cache', async () => {
     await take(holdItem('slots', SLOTS));
-    expect(await take(holdItem('slots', SLOTS))).toMatchObject([{ limited: true }]);
+    expect(await take(holdItem('slots', SLOTS))).toMatchObject([{ overLimit: true }]);
     expect(known(holdItem('slots', SLOTS))).toBe(false);
     expect(known(takeItem('slots', SLOTS, { hits: 0 }))).toBe(false);
     expect(cache.entries).toBe(0);
@@ -226,8 +226,8 @@ describe('holds', () => {
 
   test('of a bucket are never denied from the cache, nor are its peeks', async () => {
     await take(holdItem('a', HUNDRED, { hits: 100 }));
-    expect(await take(holdItem('a', HUNDRED, { hits: 5 }))).toMatchObject([{ limited: true }]);
-    expect(await take(holdItem('a', HUNDRED, { hits: 0 }))).toMatchObject([{ limited: true }]);
+    expect(await take(holdItem('a', HUNDRED, { hits: 5 }))).toMatchObject([{ overLimit: true }]);
+    expect(await take(holdItem('a', HUNDRED, { hits: 0 }))).toMatchObject([{ overLimit: true }]);
     expect([known(holdItem('a', HUNDRED)), known(holdItem('a', HUNDRED, { hits: 0 }))]).toEqual([
       false,
       false,
@@ -243,10 +243,10 @@ describe('holds', () => {
     const outcomes = (await take(start)) as readonly TakeOutcome[];
     await take(hits(5));
     expect(known(hits(5))).toBe(true);
-    expect(await take(settlementItem(start, outcomes[0] as TakeOutcome, 20))).toMatchObject([
+    expect(await take(settlementTake(start, outcomes[0] as TakeOutcome, 20))).toMatchObject([
       { hold: 'settled' },
     ]);
-    expect(await take(hits(5))).toMatchObject([{ limited: false, remaining: 75 }]);
+    expect(await take(hits(5))).toMatchObject([{ overLimit: false, remaining: 75 }]);
   });
 
   test('leave the denials of other limits of a request to the cache only if they are alone', async () => {
@@ -264,10 +264,10 @@ describe('cached denials of windows', () => {
 
   test('deny a window over its limit until it ends, for any hits', async () => {
     await take(window(5));
-    expect(await take(window(1))).toMatchObject([{ limited: true, used: 6, cached: false }]);
+    expect(await take(window(1))).toMatchObject([{ overLimit: true, used: 6, cached: false }]);
     for (const count of [0, 1, Number.MAX_SAFE_INTEGER]) {
       expect(cache.take([window(count)], Infinity)).toMatchObject([
-        { limited: true, remaining: 0, used: 6, waitMicros: untilWindowEnd(), cached: true },
+        { overLimit: true, remaining: 0, used: 6, waitMicros: untilWindowEnd(), cached: true },
       ]);
     }
     clock.advance(untilWindowEnd() - 1);
@@ -286,7 +286,7 @@ describe('cached denials of windows', () => {
   test('are removed by a refund, even during an earlier request in several steps', async () => {
     await take(window(6));
     await take(takeItem('w', MINUTE, { hits: 3, refund: true }));
-    expect(await take(window(1))).toMatchObject([{ limited: false }]);
+    expect(await take(window(1))).toMatchObject([{ overLimit: false }]);
     const early = cache.take([window(9), hits(1, 'z')], Infinity);
     void cache.take([takeItem('w', MINUTE, { hits: 9, refund: true })], Infinity);
     await store.answer();

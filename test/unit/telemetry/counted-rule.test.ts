@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { BoundedCounters, SeriesBudget } from '../../../src/telemetry/bounded-counters.js';
-import { type CountedNames, CountedRule } from '../../../src/telemetry/counted-rule.js';
+import { type CountedNames, RuleSeries } from '../../../src/telemetry/counted-rule.js';
 import { ReferenceStats } from '../../../src/telemetry/reference/reference-stats.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
@@ -21,8 +21,8 @@ function countsFor(most: number) {
 
 const named = (label: string, stat = `d.${label}`): CountedNames => ({
   domain: 'd',
-  label,
-  stat,
+  rulePath: label,
+  statName: stat,
   fromCaller: false,
 });
 
@@ -40,24 +40,24 @@ function read({ reference, decisions }: ReturnType<typeof countsFor>) {
 
 test('a rule without room counts as other, and in a series of its own once there is room', () => {
   const counts = countsFor(1);
-  const first = new CountedRule(counts, named('a'));
-  const second = new CountedRule(counts, named('b'));
+  const first = new RuleSeries(counts, named('a'));
+  const second = new RuleSeries(counts, named('b'));
   for (const rule of [first, second]) {
-    rule.decided(false, false);
-    rule.counted('', TAKE, undefined, false);
+    rule.countDecision(false, false);
+    rule.countReference('', TAKE, undefined, false);
   }
   expect(read(counts)).toEqual({ 'd.a': 1, 'other.other': 1, 'd/a': 1, 'other/other': 1 });
   counts.budget.release();
   counts.reference.setRuleNames(() => ['d.b']);
-  second.decided(false, false);
-  second.counted('', TAKE, undefined, false);
+  second.countDecision(false, false);
+  second.countReference('', TAKE, undefined, false);
   expect(read(counts)).toEqual({ 'd.b': 1, 'other.other': 1, 'd/a': 1, 'd/b': 1, 'other/other': 1 });
 });
 
 test('a rule whose name contains values of requests has a series for each name', () => {
   const counts = countsFor(10);
-  const rule = new CountedRule(counts, named('a', ''));
-  for (const stat of ['d.a_1', 'd.a_2', 'd.a_1']) rule.counted(stat, TAKE, undefined, false);
+  const rule = new RuleSeries(counts, named('a', ''));
+  for (const stat of ['d.a_1', 'd.a_2', 'd.a_1']) rule.countReference(stat, TAKE, undefined, false);
   expect(read(counts)).toEqual({ 'd.a_1': 2, 'd.a_2': 1 });
 });
 

@@ -10,10 +10,10 @@ const linesOf = async (metrics: Metrics, family: string) =>
 
 test('forgiven hits are added up for each rule, and rules without any have no series', async () => {
   const metrics = open();
-  metrics.counterOf('d', 'k', 'd.k', false).decided(false, false);
-  metrics.counterOf('d', 'l', 'd.l', false).decided(false, false);
-  metrics.forgiven('d', 'k', 7);
-  metrics.forgiven('d', 'k', 2 ** 40);
+  metrics.counterOf('d', 'k', 'd.k', false).countDecision(false, false);
+  metrics.counterOf('d', 'l', 'd.l', false).countDecision(false, false);
+  metrics.uncollected('d', 'k', 7);
+  metrics.uncollected('d', 'k', 2 ** 40);
   expect(await linesOf(metrics, 'weir_debt_forgiven_total')).toEqual([
     `weir_debt_forgiven_total{domain="d",rule="k"} ${7 + 2 ** 40}`,
   ]);

@@ -1,12 +1,12 @@
-import { StorageError, type TakeItem } from '../../../limiter/bucket-store.js';
-import { heldCount, MAX_SLOTS_PER_ITEM, type Settlement } from '../../../limiter/holds/hold.js';
+import { StorageError, type Take } from '../../../limiter/bucket-store.js';
+import { type HoldValues, heldCount, MAX_SLOTS_PER_ITEM } from '../../../limiter/holds/hold.js';
 import { MAX_LISTED_HOLDS, type StoredHold, storedCount } from '../../../limiter/holds/hold-book.js';
 import type { Rule } from '../../../policy/rule.js';
-import { quantity } from '../../../runtime/texts.js';
+import { plural } from '../../../runtime/texts.js';
 import { turn } from '../../../runtime/turns.js';
 import { heldRule } from '../../../service/holds/held-rules.js';
-import { settlementItem } from '../../../service/holds/hold-end.js';
-import type { PlannedTake } from '../../../service/plan.js';
+import { settlementTake } from '../../../service/holds/hold-end.js';
+import type { MatchedTake } from '../../../service/plan.js';
 import type { FoundLimit } from '../found-limits.js';
 import type { ShownBucket, ShownHold, ShownHolds } from '../messages.js';
 import { changeFailed, type QuestionContext } from '../question-context.js';
@@ -20,7 +20,7 @@ const MAX_BUCKETS_WITH_HOLDS = 10;
 /** A known bucket of a rule with holds. */
 interface HeldLimit {
   readonly limit: FoundLimit;
-  readonly take: PlannedTake;
+  readonly take: MatchedTake;
   readonly rule: Rule;
   readonly lifetimeMillis: number;
 }
@@ -42,10 +42,10 @@ export function heldLimits(limits: readonly FoundLimit[]): readonly HeldLimit[] 
  * not compare it. The lifetime in the rule then applies.
  */
 function settlementOfStored(
-  { id, amount, fullMicros, costMicros, lifetimeMillis, freesUnknown }: StoredHold,
+  { id, amount, fullAtMicros, refillMicros, lifetimeMillis, freesUnknown }: StoredHold,
   { lifetimeMillis: ofRule }: Pick<HeldLimit, 'lifetimeMillis'>,
-): Settlement {
-  return { id, amount, fullMicros, costMicros, lifetimeMillis: lifetimeMillis ?? ofRule, freesUnknown };
+): HoldValues {
+  return { id, amount, fullAtMicros, refillMicros, lifetimeMillis: lifetimeMillis ?? ofRule, freesUnknown };
 }
 
 function shownHold(hold: StoredHold, held: HeldLimit): ShownHold {
@@ -96,7 +96,7 @@ export interface Released {
  */
 export async function releaseFrom(
   held: readonly HeldLimit[],
-  { hold, isDry }: { readonly hold: Settlement | undefined; readonly isDry: boolean },
+  { hold, isDry }: { readonly hold: HoldValues | undefined; readonly isDry: boolean },
   context: QuestionContext,
   domain: string,
 ): Promise<readonly Released[]> {
@@ -123,7 +123,7 @@ export function shownRelease({ count, failure }: Released): Pick<ShownBucket, 'r
 /** Returns sentences about a release. */
 export function releaseNotes(results: readonly Released[], isDry: boolean): readonly string[] {
   const count = releasedCount(results);
-  const holds = quantity(count, 'hold');
+  const holds = plural(count, 'hold');
   const isPartial = results.some((released) => released.isPartial);
   if (isDry) return [`${isPartial ? `At most ${holds}` : holds} would be released.`];
   const notes = [`${holds} released.`];
@@ -139,7 +139,7 @@ export function releaseNotes(results: readonly Released[], isDry: boolean): read
  */
 async function countHolds(
   { take }: HeldLimit,
-  hold: Settlement | undefined,
+  hold: HoldValues | undefined,
   { store }: QuestionContext,
 ): Promise<Released> {
   if (hold !== undefined) {
@@ -183,7 +183,7 @@ async function releaseAll(
 
 function releaseOne(
   held: HeldLimit,
-  hold: Settlement,
+  hold: HoldValues,
   context: QuestionContext,
   domain: string,
 ): Promise<Released> {
@@ -196,13 +196,13 @@ function releaseOne(
 /** Settles holds with a use of 0, until the store fails. */
 async function settle(
   { take, rule }: HeldLimit,
-  settlements: readonly Settlement[],
+  settlements: readonly HoldValues[],
   { store, clock, counts }: QuestionContext,
   domain: string,
 ): Promise<Released> {
   const { rate } = heldRule(rule);
   let count = 0;
-  const all = settlements.map((hold) => ({ ...settlementItem(take, rate, hold, 0), settles: hold }));
+  const all = settlements.map((hold) => ({ ...settlementTake(take, rate, hold, 0), settles: hold }));
   for (const items of partsOf(all)) {
     const deadlineMicros = clock.monotonicMicros() + store.timeoutMicros;
     const result = await store.buckets.take(items, deadlineMicros);
@@ -218,7 +218,7 @@ async function settle(
 }
 
 /** Divides ends of holds into parts that a store settles in a short time. */
-function partsOf<T extends TakeItem>(items: readonly T[]): readonly (readonly T[])[] {
+function partsOf<T extends Take>(items: readonly T[]): readonly (readonly T[])[] {
   const parts: T[][] = [];
   let part: T[] = [];
   let work = 0;

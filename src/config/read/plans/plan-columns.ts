@@ -3,7 +3,7 @@ import { WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
 import { type ColumnKind, FIRST_COLUMN, PLAN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { PHASES, type Phase } from '../../../policy/rule.js';
 import { nearest } from '../../../runtime/nearest-name.js';
-import { shownStart } from '../../../runtime/shown-address.js';
+import { safePrefix } from '../../../runtime/shown-address.js';
 import { isNullText, joinPath } from '../../yaml/yaml-value.js';
 import type { Fields } from '../field.js';
 import type { FieldReader } from '../field-reader.js';
@@ -132,7 +132,7 @@ export class PlanColumns {
       const name = this.cells[cell] as string;
       const kind = this.#kindOf(cell);
       if (kind.kind === 'count' && (NOT_DECIMAL.test(text) || AMBIGUOUS_POINT.test(text))) {
-        const said = `"${name}" is "${shownStart(text)}"`;
+        const said = `"${name}" is "${safePrefix(text)}"`;
         return { cell, message: `${said}; write digits only, without leading zeros and separators` };
       }
       // Quotes do not matter, because many programs quote all cells. Only a quoted null is a text.

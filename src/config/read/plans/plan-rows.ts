@@ -1,6 +1,6 @@
 import { nearest } from '../../../runtime/nearest-name.js';
-import { shownStart } from '../../../runtime/shown-address.js';
-import { quantity } from '../../../runtime/texts.js';
+import { safePrefix } from '../../../runtime/shown-address.js';
+import { plural } from '../../../runtime/texts.js';
 import { type Position, type ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { isNull, parseYaml, type YamlValue } from '../../yaml/yaml-document.js';
 import { isNullText } from '../../yaml/yaml-value.js';
@@ -263,7 +263,7 @@ function addFields(
     const cell = sink.cellOf(name);
     if (cell === 'ignored') continue;
     if (cell === undefined) {
-      sink.refuse(key, placeOf(-1), '', unknownColumn(name, `the value "${shownStart(name)}"`, sink.cells));
+      sink.refuse(key, placeOf(-1), '', unknownColumn(name, `the value "${safePrefix(name)}"`, sink.cells));
       return;
     }
     if (value === null) continue;
@@ -317,7 +317,7 @@ function readCsv(text: string, sink: RowSink, problems: ProblemList): void {
     // Spreadsheet programs also save empty rows.
     else if (key === '' && row.every((cell) => cell.trim() === '')) continue;
     else if (row.length !== names.length) {
-      const has = `the row has ${quantity(row.length, 'column')}, but the first line has ${names.length}`;
+      const has = `the row has ${plural(row.length, 'column')}, but the first line has ${names.length}`;
       refuse(`${has}; correct the ${records.separatorName}`);
     } else {
       const cells = new Array<string | undefined>(sink.cells.length).fill(undefined);
@@ -353,7 +353,7 @@ function checkHeader(
   const known = [sink.by, ...sink.cells];
   if (isBroken) problems.error(at(0), '', BAD_QUOTES);
   names.forEach((name, i) => {
-    const shown = shownStart(name);
+    const shown = safePrefix(name);
     if (cellOf[i] === undefined) {
       // If a name resembles no column, the first line may be missing, and the name may be a customer.
       const isNear = nearest(name, known) !== undefined;

@@ -1,8 +1,8 @@
-import type { PlannedKey, PlannedRate, RateKeys, RateSpec } from '../../../policy/plans/plan-rate.js';
+import type { PlanKey, PlanRate, RateKeys, RateSpec } from '../../../policy/plans/plan-rate.js';
 import { FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import type { Algorithm } from '../../../policy/policy.js';
 import type { HoldSpec } from '../../../policy/rule.js';
-import { shownStart } from '../../../runtime/shown-address.js';
+import { safePrefix } from '../../../runtime/shown-address.js';
 import { ProblemList } from '../../yaml/config-problem.js';
 import type { YamlMap, YamlScalar, YamlValue } from '../../yaml/yaml-document.js';
 import { joinPath } from '../../yaml/yaml-value.js';
@@ -33,7 +33,7 @@ export interface RateFields {
   readonly rate: RateSpec;
   readonly hold: HoldSpec | undefined;
   /** Present if numbers of the rate come from a plan. */
-  readonly plan?: PlannedRate;
+  readonly plan?: PlanRate;
 }
 
 /** A rate without values from plans, with the keys that set it. */
@@ -63,7 +63,7 @@ const NAME = new RegExp(PLAN_VALUE_NAME);
  * `readFixed` reads the limit with values in place of the references: first with the default values, and later with the
  * values of each row. Rows therefore have to pass the same checks as a policy.
  */
-export function readPlannedRate(
+export function readPlanRate(
   reader: FieldReader,
   defaults: RateDefaults,
   readFixed: ReadFixedRate,
@@ -208,7 +208,7 @@ function readValue(
   if (!NAME.test(name) || (PLAN_FLAGS as readonly string[]).includes(name) || name === plans.by) {
     value.error(
       'plan',
-      `"${shownStart(name)}" cannot be the name of a value; write letters, digits, "_" and "-", beginning with a ` +
+      `"${safePrefix(name)}" cannot be the name of a value; write letters, digits, "_" and "-", beginning with a ` +
         `letter, and none of ${[...PLAN_FLAGS, plans.by].join(', ')}`,
     );
     return undefined;
@@ -276,6 +276,6 @@ function checkOf(
 }
 
 /** Returns the key of a field: the last part of its path. */
-function keyOf(path: string): PlannedKey {
-  return path.slice(path.lastIndexOf('.') + 1) as PlannedKey;
+function keyOf(path: string): PlanKey {
+  return path.slice(path.lastIndexOf('.') + 1) as PlanKey;
 }

@@ -20,7 +20,7 @@ import {
 } from '../../../policy/plans/plan-table.js';
 import { PHASES } from '../../../policy/rule.js';
 import { nearest } from '../../../runtime/nearest-name.js';
-import { shownStart } from '../../../runtime/shown-address.js';
+import { safePrefix } from '../../../runtime/shown-address.js';
 import { workingDirectoryHint } from '../../../runtime/working-directory.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../../yaml/config-problem.js';
 import { MAX_PLAN_ROWS } from '../policy-fields.js';
@@ -425,7 +425,7 @@ class RowReader implements RowSink {
 
 function unknownPlan(name: string, plans: readonly string[]): string {
   const near = nearest(name, plans);
-  if (near !== undefined) return `"${shownStart(name)}" is not a plan of "define"; did you mean "${near}"?`;
+  if (near !== undefined) return `"${safePrefix(name)}" is not a plan of "define"; did you mean "${near}"?`;
   // If the text resembles no plan, the columns may be swapped, and the text may be a customer, which messages do not
   // contain.
   return `the row does not name a plan of "define"; the plans are ${plans.slice(0, 10).join(', ') || 'none'}`;

@@ -3,8 +3,8 @@ import { MAX_KEY_UNITS } from '../../../policy/plans/plan-table.js';
 import { isSecretKey } from '../../../policy/redact.js';
 import { nearest } from '../../../runtime/nearest-name.js';
 import { REMOVED_PLAN_ADDRESS } from '../../../runtime/removed-names.js';
-import { shownStart } from '../../../runtime/shown-address.js';
-import { firstNames, quantity } from '../../../runtime/texts.js';
+import { safePrefix } from '../../../runtime/shown-address.js';
+import { listSome, plural } from '../../../runtime/texts.js';
 import { isNullText } from '../../yaml/yaml-value.js';
 import type { FieldReader, Located } from '../field-reader.js';
 import { readMapping } from '../field-values.js';
@@ -146,7 +146,7 @@ export class PlansReader {
     if (this.file !== undefined && standard !== undefined && defined.get(standard)?.has('unlimited')) {
       reader.warn(
         'default',
-        `"${shownStart(standard)}" is unlimited, so no customer has a limit if the rows cannot be read after ` +
+        `"${safePrefix(standard)}" is unlimited, so no customer has a limit if the rows cannot be read after ` +
           'a start; choose a plan with limits as the default, and assign this plan to customers in the rows',
       );
     }
@@ -167,7 +167,7 @@ export class PlansReader {
     if (standard !== undefined && this.standard === undefined) {
       const near = nearest(standard, defined.keys());
       const remedy = near === undefined ? 'add the plan to "define"' : `did you mean "${near}"?`;
-      reader.error('default', `"${shownStart(standard)}" is not a plan of "define"; ${remedy}`);
+      reader.error('default', `"${safePrefix(standard)}" is not a plan of "define"; ${remedy}`);
     }
   }
 
@@ -179,7 +179,7 @@ export class PlansReader {
     if (!isSecretKey(this.by, secretKeys)) return;
     this.reader.error(
       'by',
-      `the values of "${shownStart(this.by)}" are secrets, which a table must not contain; use "derive" to derive ` +
+      `the values of "${safePrefix(this.by)}" are secrets, which a table must not contain; use "derive" to derive ` +
         'another entry from it, such as tenant, and write the key of that entry',
     );
   }
@@ -205,8 +205,8 @@ export class PlansReader {
     if (places.length === 0) return;
     this.reader.warn(
       'by',
-      `"blocked" has no effect at ${quantity(places.length, 'descriptor')} with limits, because no descriptor from ` +
-        `the top to there has the key "${shownStart(by)}": ${firstNames(places, MAX_PLACES)}; to block customers ` +
+      `"blocked" has no effect at ${plural(places.length, 'descriptor')} with limits, because no descriptor from ` +
+        `the top to there has the key "${safePrefix(by)}": ${listSome(places, MAX_PLACES)}; to block customers ` +
         'there as well, add the key above these limits, or send another descriptor with it in the same requests',
     );
   }
@@ -223,14 +223,14 @@ export class PlansReader {
     }
     for (const { value, at, path } of this.namedColumns) {
       if (value === this.by || this.columns.cells.includes(value)) continue;
-      const message = `no limit uses the column "${shownStart(value)}"; ${nearColumn(value, this.columns.cells)}`;
+      const message = `no limit uses the column "${safePrefix(value)}"; ${nearColumn(value, this.columns.cells)}`;
       this.reader.problems.error(at, path, message);
     }
     const cells = this.columns.cells.filter((cell) => cell !== 'plan');
     for (const { reader } of this.defined.values()) {
       for (const name of reader.map.fields.keys()) {
         if (cells.includes(name) || reader.field(name) === undefined) continue;
-        reader.error(name, `no limit uses the value "${shownStart(name)}"; ${nearColumn(name, cells)}`);
+        reader.error(name, `no limit uses the value "${safePrefix(name)}"; ${nearColumn(name, cells)}`);
       }
     }
   }

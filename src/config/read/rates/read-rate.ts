@@ -4,15 +4,10 @@ import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/win
 import { type RateKeys, type RateSpec, rateSpecOfKeys } from '../../../policy/plans/plan-rate.js';
 import type { HoldSpec } from '../../../policy/rule.js';
 import { nearest } from '../../../runtime/nearest-name.js';
-import { shownStart } from '../../../runtime/shown-address.js';
+import { safePrefix } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../field-reader.js';
 import { type FieldValues, readFields, readMapping } from '../field-values.js';
-import {
-  type FixedRate,
-  type RateDefaults,
-  type RateFields,
-  readPlannedRate,
-} from '../plans/planned-limit.js';
+import { type FixedRate, type RateDefaults, type RateFields, readPlanRate } from '../plans/planned-limit.js';
 import { CONSTRAINTS, RATE_FIELDS } from '../policy-fields.js';
 
 type RateValues = FieldValues<typeof RATE_FIELDS>;
@@ -28,7 +23,7 @@ interface Limit {
  * keys. Returns undefined if there are errors, all of which are reported.
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): RateFields | undefined {
-  const planned = readPlannedRate(reader, defaults, readFixedRate);
+  const planned = readPlanRate(reader, defaults, readFixedRate);
   if (planned !== undefined) return planned.fields;
   const fields = readFixedRate(reader, defaults);
   return fields && { rate: fields.rate, hold: fields.hold };
@@ -198,7 +193,7 @@ function readCalendar(reader: FieldReader, text: string, unit: WindowUnit | unde
     const near = suggestTimeZone(text) ?? nearest(text, Intl.supportedValuesOf('timeZone'));
     const hint =
       near === undefined ? 'write a time zone such as Europe/Berlin or UTC' : `did you mean "${near}"?`;
-    reader.error('calendar', `"${shownStart(text)}" is not a known time zone of the IANA database; ${hint}`);
+    reader.error('calendar', `"${safePrefix(text)}" is not a known time zone of the IANA database; ${hint}`);
   }
   return name;
 }

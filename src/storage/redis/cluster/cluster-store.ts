@@ -1,26 +1,21 @@
-import {
-  type BucketStore,
-  StorageError,
-  type TakeItem,
-  type TakeResult,
-} from '../../../limiter/bucket-store.js';
+import { type BucketStore, StorageError, type Take, type TakeResult } from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/failure-policy.js';
 import { ignore } from '../../../runtime/ignore.js';
 import { Signal } from '../../../runtime/signal.js';
-import { quantity } from '../../../runtime/texts.js';
+import { plural } from '../../../runtime/texts.js';
 import { withTimeout } from '../../../runtime/turns.js';
-import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
+import type { Partition, PartitionTake, RollbackResult, Shard } from '../../sharded/shard.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import type { RedisReplyError } from '../connection/redis-error.js';
 import { nodeFaultOf, nodeFaultText } from '../node/faults.js';
-import type { RedisBuckets, RedisNodeState, ScriptReply, ScriptRequest } from '../redis-buckets.js';
+import type { RedisBackend, RedisNodeState, ScriptReply, ScriptRequest } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys, SLOTS, slotOfKey, tagOfSlots } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
 import type { Redirect, RedisStoreOptions } from '../redis-store-options.js';
 import type { HighestTime } from '../redis-time.js';
-import type { TakeBatch } from '../take-batch.js';
+import type { ScriptBatch } from '../take-batch.js';
 import { optionsOf } from '../with-redis.js';
 import {
   ClusterPoll,
@@ -58,9 +53,9 @@ interface ClusterNode {
  * master therefore affects only the tenants in its slots. All buckets of a tenant share a slot and are decided in one
  * step. Until the masters are known, it is itself the shard of all slots, in which requests wait.
  */
-export class ClusterStore implements RedisBuckets, Shard {
+export class ClusterStore implements RedisBackend, Shard {
   /** Takes that waited for the masters have no connection of their own, so their hits are never given back. */
-  readonly connectionEpoch = undefined;
+  readonly connectionId = undefined;
   readonly #options: ClusterStoreOptions;
   readonly #monotonicMicros: () => number;
   readonly #keys: RedisKeys;
@@ -135,9 +130,9 @@ export class ClusterStore implements RedisBuckets, Shard {
    * Returns the partition of a bucket: its slot. While the slot is migrating, the partition is the slot with the key,
    * because no node then has all buckets of a tenant.
    */
-  partitionOf(item: TakeItem): Partition {
-    const slot = this.#keys.slotOf(item);
-    return this.#moving.size > 0 && this.#isMoving(slot) ? `${slot} ${item.key}` : slot;
+  partitionOf(take: Take): Partition {
+    const slot = this.#keys.slotOf(take);
+    return this.#moving.size > 0 && this.#isMoving(slot) ? `${slot} ${take.key}` : slot;
   }
 
   shardOf(partition: Partition): Shard | StorageError {
@@ -161,7 +156,7 @@ export class ClusterStore implements RedisBuckets, Shard {
     return store instanceof StorageError ? store : store.takePartition(take);
   }
 
-  async giveBackPartition(): Promise<GiveBackResult> {
+  async rollBackPartition(): Promise<RollbackResult> {
     return 'skipped';
   }
 
@@ -278,7 +273,7 @@ export class ClusterStore implements RedisBuckets, Shard {
   }
 
   /** Redirects a refused call (Redis Cluster specification, "Redirection and resharding"). */
-  #redirect(from: ClusterNode, batch: TakeBatch, error: RedisReplyError): ReturnType<Redirect> {
+  #redirect(from: ClusterNode, batch: ScriptBatch, error: RedisReplyError): ReturnType<Redirect> {
     const { code } = error;
     const slot = slotOf(batch.partition);
     if (code === 'TRYAGAIN') return this.#splitByKey(slot, batch);
@@ -302,7 +297,7 @@ export class ClusterStore implements RedisBuckets, Shard {
    * Takes each key of a call separately, because some keys are on this node and others on another node. Redirections
    * then work.
    */
-  #splitByKey(slot: number, batch: TakeBatch): ReturnType<Redirect> {
+  #splitByKey(slot: number, batch: ScriptBatch): ReturnType<Redirect> {
     if (typeof batch.partition === 'string') return 'failed';
     this.#noteMoving(slot);
     for (const { items, deadlineMicros, resolve } of batch.detachPending())
@@ -313,15 +308,14 @@ export class ClusterStore implements RedisBuckets, Shard {
   #logView(isFirst: boolean, unserved: number): void {
     const { redactedAddress } = this.#options.address;
     this.#loggedFaults.clear();
-    if (isFirst)
-      this.#log('info', `Redis ${redactedAddress} has ${quantity(this.#serving.length, 'master')}`);
+    if (isFirst) this.#log('info', `Redis ${redactedAddress} has ${plural(this.#serving.length, 'master')}`);
     if (unserved === this.#unserved) return;
     this.#unserved = unserved;
     if (unserved === 0) this.#log('info', `Redis ${redactedAddress} serves all slots`);
     else {
       this.#log(
         'error',
-        `no node of Redis ${redactedAddress} serves ${quantity(unserved, 'slot')}: on_store_failure decides requests ` +
+        `no node of Redis ${redactedAddress} serves ${plural(unserved, 'slot')}: on_store_failure decides requests ` +
           'whose buckets are in such a slot; run redis-cli --cluster check, and restart the master, or assign the ' +
           'slots to another master (CLUSTER ADDSLOTS)',
       );

@@ -1,4 +1,4 @@
-import { shownStart } from '../../../runtime/shown-address.js';
+import { safePrefix } from '../../../runtime/shown-address.js';
 
 /** A host and its port; an IPv6 address without brackets. */
 export interface HostPort {
@@ -238,7 +238,7 @@ function readPort(text: string, defaultPort: number): number {
 function listed(text: string, name: string, defaultPort: number): HostPort {
   const server = readHostPort(text.trim(), defaultPort);
   if (server !== undefined) return server;
-  const shown = JSON.stringify(shownStart(text.trim(), 100));
+  const shown = JSON.stringify(safePrefix(text.trim(), 100));
   throw wrong(`${shown}, ${name}, is not a valid address; write host:port, or [::1]:${defaultPort}`);
 }
 

@@ -22,7 +22,7 @@ import { shownServer } from '../with-redis.js';
 import type { ConnectorOwner } from './connector.js';
 import { nodeFaultOf, nodeFaultText } from './faults.js';
 import { redisOptions } from './redis-options.js';
-import { encodeCommand, ScriptCall } from './script-call.js';
+import { encodeCommand, RawCommand } from './script-call.js';
 
 /** Minimum timeout of a login and a probe, in milliseconds, if a decision's timeout (REDIS_TIMEOUT) is shorter. */
 const MIN_ANSWER_MS = 500;
@@ -153,7 +153,7 @@ export class RedisNode {
    * The number of the current connection; undefined while calls cannot be sent. A later connection may lead to a Redis
    * that does not have the changes of this one.
    */
-  get epoch(): number | undefined {
+  get connectionId(): number | undefined {
     return this.up ? this.#opened : undefined;
   }
 
@@ -170,7 +170,7 @@ export class RedisNode {
         if (reply instanceof Error) reject(reply);
         else resolve(reply);
       };
-      new ScriptCall(ascii ? text : Buffer.from(text), done).sendTo(this.#redis);
+      new RawCommand(ascii ? text : Buffer.from(text), done).sendTo(this.#redis);
     });
   };
 
@@ -190,7 +190,7 @@ export class RedisNode {
   }
 
   /**
-   * Runs a script that is not a take, see RedisBuckets. `timeMicros` replaces the clock of Redis. Failures do not open
+   * Runs a script that is not a take, see RedisBackend. `timeMicros` replaces the clock of Redis. Failures do not open
    * the circuit breaker, because only takes decide whether Redis works.
    */
   async runScript(

@@ -20,7 +20,7 @@ const LOST = new Error('the connection to Redis was lost before the reply');
  * no arguments and converts no reply. It has no arguments of its own, so no error of ioredis contains keys or
  * passwords.
  */
-export class ScriptCall {
+export class RawCommand {
   /** ioredis looks up the properties of a command by name, and EVALSHA has none. */
   readonly name = 'evalsha';
   readonly args: readonly string[] = [];

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeHoldId, encodeHoldId } from '../../../../src/admin/buckets/holds/hold-id.js';
 import type { BucketQuestion, ShownHold } from '../../../../src/admin/buckets/messages.js';
-import { StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
-import type { HoldOrder } from '../../../../src/limiter/holds/hold.js';
+import { StorageError, type Take } from '../../../../src/limiter/bucket-store.js';
+import type { NewHold } from '../../../../src/limiter/holds/hold.js';
 import { AdminBench, entriesOf, policiesOf } from '../../../support/buckets/admin-bench.js';
-import { settlementItem } from '../../../support/limiter/hold-items.js';
+import { settlementTake } from '../../../support/limiter/hold-items.js';
 
 const POLICY = `
 domain: d
@@ -49,12 +49,12 @@ describe('the ID of a hold', () => {
     id: '0123456789abcdef01234567',
     amount: 4_294_967_295,
     lifetimeMillis: 60_000,
-    fullMicros: 0,
+    fullAtMicros: 0,
   };
 
   test('contains all values, and needs no quoting', () => {
-    const full = { ...values, fullMicros: 2 ** 52 };
-    for (const hold of [values, full, { ...full, costMicros: 2 ** 51 }, { ...values, costMicros: 1 }]) {
+    const full = { ...values, fullAtMicros: 2 ** 52 };
+    for (const hold of [values, full, { ...full, refillMicros: 2 ** 51 }, { ...values, refillMicros: 1 }]) {
       const id = encodeHoldId(hold);
       expect(id).toMatch(/^A[\w-]+$/);
       expect(decodeHoldId(id)).toEqual(hold);
@@ -176,7 +176,7 @@ describe('release', () => {
   test('finds each hold in a dry run, also behind the holds that a store lists', async () => {
     for (let i = 0; i < 399; i++) bench.take('stream=a', 1);
     const [last] = bench.take('stream=a', 1);
-    const id = encodeHoldId({ ...(last?.holds as HoldOrder), amount: 1, fullMicros: 0 });
+    const id = encodeHoldId({ ...(last?.holds as NewHold), amount: 1, fullAtMicros: 0 });
     const dry = await release('stream=a', { hold: id, dry_run: true });
     expect(dry.buckets).toMatchObject([{ before: { in_flight: 400 }, released: 1 }]);
     expect(dry.notes).toEqual(['1 hold would be released.']);
@@ -243,14 +243,14 @@ describe('reset', () => {
   test.each(['llm=a', 'free=a'])(
     'ends all reservations of %s, which change the bucket no more',
     async (entries) => {
-      const items = [bench.take(entries, 3), bench.take(entries, 3)].map(
-        (taken) => taken.findLast(({ holds }) => holds !== undefined) as TakeItem,
+      const takes = [bench.take(entries, 3), bench.take(entries, 3)].map(
+        (taken) => taken.findLast(({ holds }) => holds !== undefined) as Take,
       );
       const reserved = async () =>
         (await show(entries)).find(({ holds, algorithm }) => holds && algorithm !== 'concurrency');
       const held = (await reserved())?.holds?.list.map(({ id }) => decodeHoldId(id)) ?? [];
-      const settlements = items.map((item, i) =>
-        settlementItem(item, held.find((hold) => hold?.id === item.holds?.id) ?? {}, 1 + 4 * i),
+      const settlements = takes.map((take, i) =>
+        settlementTake(take, held.find((hold) => hold?.id === take.holds?.id) ?? {}, 1 + 4 * i),
       );
       const [bucket] = (await reset(entries)).buckets;
       const [before, now] = [bucket?.before?.left ?? 0, bucket?.now?.left ?? 0];

@@ -147,7 +147,7 @@ test('long strings and long lists are truncated', () => {
   const policy = policyOf(POLICY);
   const all = Array.from({ length: 40 }, (_, at) => `${'k'.repeat(150)}${at}=${'v'.repeat(5000)}`);
   const [rule] = policy.rules;
-  const take = { key: 'k', rate: rule?.rate as Rate, hits: 1, label: 'k', rule, outcome: undefined };
+  const take = { key: 'k', rate: rule?.rate as Rate, hits: 1, rulePath: 'k', rule, outcome: undefined };
   bench.decider.observer.buckets?.denied(policy, policy.match(entries(...all)), take);
   const [row] = bench.rows('denied');
   const kept = row?.about?.entries ?? [];

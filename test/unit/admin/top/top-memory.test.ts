@@ -52,7 +52,7 @@ function filledTop(): TopBuckets {
         key: who.slice(0, 1000),
         rate,
         hits: 1,
-        label: 'k',
+        rulePath: 'k',
         rule,
         outcome: undefined,
       };

@@ -38,9 +38,9 @@ descriptors:
     expect(keyOf('api_key=other')).toBe(`1:d7:api_key#${hex('other')}%1`);
     expect(keyOf('x-api-key=abc')).toBe(`1:d9:x-api-key#${hex('abc')}%1`);
     expect(keyOf('apikey=abc')).toBe('1:d6:apikey1**%1');
-    const { key, tagLength } = entriesKey('d', entries(`API_KEY=${SECRET}`, 'x=1'));
+    const { key, hashTagLength } = entriesKey('d', entries(`API_KEY=${SECRET}`, 'x=1'));
     expect(key).toBe(`1:d7:API_KEY#${hex(SECRET)}1:x1:1`);
-    expect(key.slice(tagLength)).toBe('1:x1:1');
+    expect(key.slice(hashTagLength)).toBe('1:x1:1');
   });
 
   test('paths, dump and explanations contain no literal value', () => {

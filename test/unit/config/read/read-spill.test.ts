@@ -19,7 +19,7 @@ const CREDITS = `name: credits, ${DAY}`;
 describe('then', () => {
   test('names the next limit of the list', () => {
     const { rules } = policyOf(list(PLAN, `name: credits, then: bought, ${DAY}`, `name: bought, ${DAY}`));
-    expect(rules.map(({ spillsTo }) => spillsTo)).toEqual(['credits', 'bought', '']);
+    expect(rules.map(({ nextLimit }) => nextLimit)).toEqual(['credits', 'bought', '']);
   });
 
   test('gives the limits of a chain the settings of its last limit', () => {

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { AuxiliaryCallScheduler } from '../../../../src/grpc/h2-transport/call-context.js';
+import { GenericCallScheduler } from '../../../../src/grpc/h2-transport/call-context.js';
 
-describe('AuxiliaryCallScheduler', () => {
+describe('GenericCallScheduler', () => {
   let ends: (() => void)[];
-  let turns: AuxiliaryCallScheduler;
+  let turns: GenericCallScheduler;
   let log: number[];
 
   beforeEach(() => {
     ends = [];
     log = [];
-    turns = new AuxiliaryCallScheduler((callback) => ends.push(callback));
+    turns = new GenericCallScheduler((callback) => ends.push(callback));
   });
 
   /** Handles a message of a connection, now or in a later turn. */

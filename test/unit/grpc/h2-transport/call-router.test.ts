@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { CallInfo, GrpcServerOptions } from '../../../../src/grpc/grpc-server.js';
-import { CallContext } from '../../../../src/grpc/h2-transport/call-context.js';
+import type { GrpcServerOptions, ServerCall } from '../../../../src/grpc/grpc-server.js';
+import { GrpcServerState } from '../../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
-import { UnaryTarget, WaitingStreams } from '../../../../src/grpc/h2-transport/unary-call.js';
+import { BoundUnaryMethod, WaitingStreams } from '../../../../src/grpc/h2-transport/unary-call.js';
 import type { RequestHead } from '../../../../src/h2/request-handler.js';
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 import {
@@ -18,14 +18,14 @@ const ECHO = '/t.T/Echo';
 const HOLD = '/t.T/Hold';
 
 interface HeldCall {
-  readonly info: CallInfo;
+  readonly info: ServerCall;
   resolve(message: Uint8Array): void;
   reject(error: unknown): void;
 }
 
 describe('CallRouter', () => {
   let timers: FakeTimerSource;
-  let context: CallContext;
+  let context: GrpcServerState;
   let router: CallRouter;
   let errors: unknown[];
   let held: HeldCall[];
@@ -41,13 +41,13 @@ describe('CallRouter', () => {
       monotonicMicros: () => timers.nowMs() * 1000,
       onError: (error: unknown) => errors.push(error),
     } as Partial<GrpcServerOptions> as GrpcServerOptions;
-    context = new CallContext(options, timers);
+    context = new GrpcServerState(options, timers);
     router = new CallRouter(context);
     const waiting = new WaitingStreams();
-    router.add(ECHO, (head) => new UnaryTarget(ECHO, (message) => message, head, context, waiting));
-    const hold = (_message: Uint8Array, info: CallInfo): Promise<Uint8Array> =>
+    router.add(ECHO, (head) => new BoundUnaryMethod(ECHO, (message) => message, head, context, waiting));
+    const hold = (_message: Uint8Array, info: ServerCall): Promise<Uint8Array> =>
       new Promise((resolve, reject) => held.push({ info, resolve, reject }));
-    router.add(HOLD, (head) => new UnaryTarget(HOLD, hold, head, context, waiting));
+    router.add(HOLD, (head) => new BoundUnaryMethod(HOLD, hold, head, context, waiting));
   });
 
   function open(

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { AuxiliaryMethod } from '../../../../src/grpc/auxiliary-method.js';
+import type { GenericMethod } from '../../../../src/grpc/auxiliary-method.js';
 import { type GrpcServerOptions, STATUS } from '../../../../src/grpc/grpc-server.js';
-import { CallContext } from '../../../../src/grpc/h2-transport/call-context.js';
+import { GrpcServerState } from '../../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
-import { StreamingTarget } from '../../../../src/grpc/h2-transport/streaming-call.js';
+import { BoundStreamingMethod } from '../../../../src/grpc/h2-transport/streaming-call.js';
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 import {
   FakeServerStream,
@@ -20,7 +20,7 @@ const TALK = '/t.T/Talk';
 
 describe('StreamingCall', () => {
   const connection = newFakeConnection();
-  let context: CallContext;
+  let context: GrpcServerState;
   let router: CallRouter;
 
   beforeEach(() => {
@@ -31,9 +31,9 @@ describe('StreamingCall', () => {
       monotonicMicros: () => timers.nowMs() * 1000,
       onError: () => {},
     } as Partial<GrpcServerOptions> as GrpcServerOptions;
-    context = new CallContext(options, timers);
+    context = new GrpcServerState(options, timers);
     router = new CallRouter(context);
-    const methods: AuxiliaryMethod[] = [
+    const methods: GenericMethod[] = [
       { path: WATCH, requestStream: false, responseStream: true, begin: () => ({ onMessage: () => {} }) },
       {
         path: TALK,
@@ -43,7 +43,7 @@ describe('StreamingCall', () => {
       },
     ];
     for (const method of methods) {
-      router.add(method.path, (head) => new StreamingTarget(method, head, context));
+      router.add(method.path, (head) => new BoundStreamingMethod(method, head, context));
     }
   });
 

@@ -42,16 +42,19 @@ describe('parts', () => {
 
 describe('keys', () => {
   test('contain the domain, then keys and values; the tag covers the domain and the first entry', () => {
-    const { key, tagLength } = entriesKey('open-api', entries('tenant=acme', 'resource_group=user-chats'));
+    const { key, hashTagLength } = entriesKey(
+      'open-api',
+      entries('tenant=acme', 'resource_group=user-chats'),
+    );
     expect(key).toBe('8:open-api6:tenant4:acme14:resource_group10:user-chats');
-    expect(key.slice(0, tagLength)).toBe('8:open-api6:tenant4:acme');
+    expect(key.slice(0, hashTagLength)).toBe('8:open-api6:tenant4:acme');
   });
 
   test("of overrides differ from the rule's key and from each other", () => {
     const given = entriesKey('d', entries('tenant=acme'));
     expect(overrideKey(given, 'minute', 100)).toEqual({
       key: '1:d6:tenant4:acme!100/minute',
-      tagLength: 17,
+      hashTagLength: 17,
     });
     expect(overrideKey(given, 'minute', 10).key).toBe('1:d6:tenant4:acme!10/minute');
     expect(overrideKey(given, 'hour', 100).key).toBe('1:d6:tenant4:acme!100/hour');
@@ -70,13 +73,13 @@ describe('a divided name', () => {
     [`4:path^4*^/v14:path${patternPart('files/*')}4:path${patternPart(long)}~2`, '~2'],
     ['3:key6:x%60~2', ''],
   ])('has the tag of the first entry, and what follows the entries: %s', (rest, suffix) => {
-    expect(divideKey(tag + rest)).toEqual({ tagLength: tag.length, suffix });
+    expect(divideKey(tag + rest)).toEqual({ hashTagLength: tag.length, suffix });
   });
 
   test('may have a digest instead of its entries', () => {
     const given = entries('tenant=acme', ...Array.from({ length: 9 }, (_, i) => `k${i}=${'v'.repeat(120)}`));
     const { key } = extendedKey(entriesKey('d', given), '~1%60');
-    expect(divideKey(key)).toEqual({ tagLength: tag.length, suffix: '~1%60' });
+    expect(divideKey(key)).toEqual({ hashTagLength: tag.length, suffix: '~1%60' });
   });
 
   test.each([

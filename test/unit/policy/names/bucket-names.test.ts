@@ -28,9 +28,9 @@ describe('names of buckets that repeat', () => {
         const expected = entriesKey('d', given);
         const {
           keys: [key],
-          tagLength,
+          hashTagLength,
         } = policy.match(given);
-        if (key !== expected.key || tagLength !== expected.tagLength)
+        if (key !== expected.key || hashTagLength !== expected.hashTagLength)
           throw new Error(`${key} names ${number}`);
       }
     }
@@ -57,8 +57,8 @@ describe('names of buckets that repeat', () => {
     const policy = policyOf(POLICY);
     for (let round = 0; round < 4; round++) {
       for (const given of [entries(...one), entries(...other)]) {
-        const { key, tagLength } = entriesKey('d', given);
-        expect(policy.match(given)).toMatchObject({ keys: [key], tagLength });
+        const { key, hashTagLength } = entriesKey('d', given);
+        expect(policy.match(given)).toMatchObject({ keys: [key], hashTagLength });
       }
     }
   });

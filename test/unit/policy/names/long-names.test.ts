@@ -33,8 +33,8 @@ describe('a name', () => {
   test('of 1,024 bytes is kept; a longer one keeps domain and first entry, and a digest of the rest', () => {
     const tag = '1:d1:k1:v';
     const rest = 'x'.repeat(MAX_NAME_BYTES - tag.length);
-    expect(boundedKey(tag, rest)).toEqual({ key: tag + rest, tagLength: 9 });
-    expect(boundedKey(tag, `${rest}x`)).toEqual({ key: `${tag}&${hex(`${rest}x`)}`, tagLength: 9 });
+    expect(boundedKey(tag, rest)).toEqual({ key: tag + rest, hashTagLength: 9 });
+    expect(boundedKey(tag, `${rest}x`)).toEqual({ key: `${tag}&${hex(`${rest}x`)}`, hashTagLength: 9 });
     // Lengths are in bytes of UTF-8.
     const wide = 'ü'.repeat((MAX_NAME_BYTES - tag.length - 1) / 2);
     expect(boundedKey(tag, `${wide}x`).key).toBe(`${tag}${wide}x`);
@@ -72,16 +72,16 @@ describe('a name', () => {
     for (let i = depth - 2; i >= 0; i--) node = `{ key: k${i}, descriptors: [${node}] }`;
     const policy = policyOf(`domain: d\ndescriptors: [${node}]\n`);
     const given = Array.from({ length: depth }, (_, i) => ({ key: `k${i}`, value }));
-    const { keys, tagLength } = policy.match(given);
+    const { keys, hashTagLength } = policy.match(given);
     const tag = `1:d2:k060:${value}`;
     const rest = given
       .slice(1)
       .map(({ key }) => `${textPart(key)}60:${value}`)
       .join('');
     expect(keys).toEqual([`${tag}&${hex(rest)}~1:a%60`, `${tag}&${hex(rest)}~2`]);
-    expect(tagLength).toBe(tag.length);
-    const slot = redisKey({ key: tag, tagLength: tag.length }).replace(/\}.*/, '}');
-    expect(redisKey({ key: keys[0]!, tagLength })).toBe(`${slot}${keys[0]}`);
+    expect(hashTagLength).toBe(tag.length);
+    const slot = redisKey({ key: tag, hashTagLength: tag.length }).replace(/\}.*/, '}');
+    expect(redisKey({ key: keys[0]!, hashTagLength })).toBe(`${slot}${keys[0]}`);
   });
 
   test('differs if any entry differs in key, value or length', () => {

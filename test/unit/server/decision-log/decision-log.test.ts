@@ -240,12 +240,19 @@ test('a line has the time at which the store decided, not the time of the answer
 
 test('with Redis, a line has the time of Redis, and that of this process if Redis was not asked', async () => {
   const decidedMicros = 1_700_000_000_123_456;
-  const allowed = { limited: false, remaining: 1, waitMicros: 0, used: 1, forgiven: 0, cached: false };
+  const allowed = {
+    overLimit: false,
+    remaining: 1,
+    waitMicros: 0,
+    used: 1,
+    uncollectedHits: 0,
+    cached: false,
+  };
   const results: TakeResult[] = [
     [{ ...allowed, decidedMicros }],
     // Of a request that is divided between servers, one may not have decided.
     [allowed, { ...allowed, decidedMicros }],
-    [{ ...allowed, limited: true, cached: true }],
+    [{ ...allowed, overLimit: true, cached: true }],
   ];
   const store: BucketStore = {
     take: async () => results.shift() as TakeResult,

@@ -66,8 +66,8 @@ function silenceStore(): { isSilent: boolean } {
   const { store } = decider.options;
   const state = { isSilent: false };
   const lossy: BucketStore = {
-    take: (items, deadlineMicros) => {
-      const result = store.take(items, deadlineMicros);
+    take: (takes, deadlineMicros) => {
+      const result = store.take(takes, deadlineMicros);
       return state.isSilent ? new StorageError('timeout', 'no answer in time') : result;
     },
     close: async () => {},
@@ -104,7 +104,7 @@ test('ends that are given up count as lost, those of invented tokens as unverifi
   const down = new StorageError('breaker_open', 'Redis is down', { unsent: true });
   const { store } = decider.options;
   let isDown = false;
-  const take: BucketStore['take'] = (items, deadline) => (isDown ? down : store.take(items, deadline));
+  const take: BucketStore['take'] = (takes, deadline) => (isDown ? down : store.take(takes, deadline));
   decider = new Decider(POLICY, { store: { take, close: async () => {} } });
   const token = start('tried=a');
   isDown = true;

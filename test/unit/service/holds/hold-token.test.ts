@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { entriesKey, extendedKey, MAX_NAME_BYTES } from '../../../../src/policy/names/bucket-key.js';
 import { ruleDigest } from '../../../../src/policy/names/stat-name.js';
 import { newHold } from '../../../../src/service/holds/hold-ids.js';
-import { HoldMarks } from '../../../../src/service/holds/hold-marks.js';
+import { TokenMac } from '../../../../src/service/holds/hold-marks.js';
 import {
   decodeToken,
   encodeToken,
@@ -21,7 +21,7 @@ import { firstEditionToken } from '../../../support/limiter/hold-tokens.js';
 
 const UINT32 = fc.integer({ min: 0, max: 0xffff_ffff });
 const TEXT = fc.string({ unit: 'binary' });
-const MARKS = new HoldMarks(new FakeClock());
+const MARKS = new TokenMac(new FakeClock());
 
 const hold: fc.Arbitrary<PlacedHold> = fc
   .record({
@@ -30,19 +30,19 @@ const hold: fc.Arbitrary<PlacedHold> = fc
     suffix: fc.constantFrom('', '%holds', '~5:daily%60', '~2', '~c'),
     amount: UINT32,
     lifetimeMillis: UINT32,
-    fullMicros: fc.nat(Number.MAX_SAFE_INTEGER),
-    costMicros: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    fullAtMicros: fc.nat(Number.MAX_SAFE_INTEGER),
+    refillMicros: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     rule: fc.string().map(ruleDigest),
     isLocal: fc.boolean(),
     freesUnknown: fc.boolean(),
   })
-  .map(({ domain, value, suffix, costMicros, ...fields }) => {
+  .map(({ domain, value, suffix, refillMicros, ...fields }) => {
     const base = entriesKey(domain, [{ key: 'tenant', value }]);
     const terms = newHold(fields.rule, fields.amount, fields.lifetimeMillis, fields.freesUnknown);
     // Only holds of token buckets have a cost.
     return {
       ...fields,
-      ...(suffix === '' && { costMicros }),
+      ...(suffix === '' && { refillMicros }),
       ...extendedKey(base, suffix),
       suffix,
       ...terms,
@@ -69,10 +69,10 @@ const TAG = '1:d1:k1:v';
 const RULE = ruleDigest('1:k0:');
 const PLAIN: PlacedHold = {
   key: `${TAG}%holds`,
-  tagLength: TAG.length,
+  hashTagLength: TAG.length,
   suffix: '%holds',
   amount: 1,
-  fullMicros: 0,
+  fullAtMicros: 0,
   rule: RULE,
   isLocal: false,
   ...newHold(RULE, 1, 60_000, false),
@@ -87,7 +87,7 @@ test('a token shows the values of its holds', () => {
   expect(encodeToken([PLAIN, other], MARKS).slice(23)).toBe(
     `${token.slice(23)},5${PLAIN.terms}.0.MTpkMTprMTrDqSVob2xkcw`,
   );
-  expect(encodeToken([{ ...PLAIN, fullMicros: 7, costMicros: 12 }], MARKS).slice(23)).toBe(
+  expect(encodeToken([{ ...PLAIN, fullAtMicros: 7, refillMicros: 12 }], MARKS).slice(23)).toBe(
     token.slice(23).replace('.0.', '.7-12.'),
   );
 });
@@ -171,38 +171,38 @@ test('a token that is too long is not decoded', () => {
   );
 });
 
-function isOwn(token: string, marks: HoldMarks): boolean {
-  return new TokenSource(token, decodeToken(token), marks).isOwn();
+function isAuthentic(token: string, marks: TokenMac): boolean {
+  return new TokenSource(token, decodeToken(token), marks).isAuthentic();
 }
 
 test('a process recognizes its own tokens, and those of processes with the same key', () => {
   const clock = new FakeClock();
-  const [one, other, third] = [new HoldMarks(clock), new HoldMarks(clock), new HoldMarks(clock)];
+  const [one, other, third] = [new TokenMac(clock), new TokenMac(clock), new TokenMac(clock)];
   const earlier = encodeToken([PLAIN], other);
-  expect(isOwn(earlier, other)).toBe(true);
-  expect(isOwn(earlier, one)).toBe(false);
+  expect(isAuthentic(earlier, other)).toBe(true);
+  expect(isAuthentic(earlier, one)).toBe(false);
   other.use(one.key);
   const token = encodeToken([PLAIN], one);
-  for (const known of [token, earlier]) expect(isOwn(known, other)).toBe(true);
-  expect(isOwn(token, third)).toBe(false);
+  for (const known of [token, earlier]) expect(isAuthentic(known, other)).toBe(true);
+  expect(isAuthentic(token, third)).toBe(false);
   for (const changed of [`${token}x`, token.replace('k1.', 'k2.'), firstEditionToken(PLAIN), '', 'h'])
-    expect(isOwn(changed, one)).toBe(false);
+    expect(isAuthentic(changed, one)).toBe(false);
 });
 
 test.each([1000, 60_000, 3_600_000, 0xffff_ffff])(
   'a process recognizes a token with holds of %i ms until they have expired, but not for long',
   (lifetimeMillis) => {
     const clock = new FakeClock();
-    const marks = new HoldMarks(clock);
+    const marks = new TokenMac(clock);
     const terms = newHold(RULE, 1, lifetimeMillis, false);
     const token = encodeToken([{ ...PLAIN, ...terms, lifetimeMillis }, PLAIN], marks);
-    expect(isOwn(token, marks)).toBe(true);
+    expect(isAuthentic(token, marks)).toBe(true);
     clock.advance(lifetimeMillis * 1000);
-    expect(isOwn(token, marks)).toBe(true);
+    expect(isAuthentic(token, marks)).toBe(true);
     clock.advance((Math.max(lifetimeMillis, 60_000) + 60_000) * 1000);
-    expect(isOwn(token, marks)).toBe(false);
+    expect(isAuthentic(token, marks)).toBe(false);
     // Nobody can extend the time with another lifetime.
-    expect(isOwn(token.replace(`.${lifetimeMillis}.`, '.4294967294.'), marks)).toBe(false);
+    expect(isAuthentic(token.replace(`.${lifetimeMillis}.`, '.4294967294.'), marks)).toBe(false);
   },
 );
 

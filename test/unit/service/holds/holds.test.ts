@@ -5,7 +5,7 @@ import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/c
 import {
   type BucketStore,
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeResult,
 } from '../../../../src/limiter/bucket-store.js';
 import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
@@ -267,14 +267,14 @@ describe('a token', () => {
     ['the holds of a bucket', (_, { key }) => ({ key: `${key}%reserved` })],
     ['a bucket whose value looks like another kind', () => ({ key: '1:d4:free10:acme%holds' })],
     ['more slots than a hold has', () => ({ amount: 1001 })],
-    ['a time at which a slot refills', () => ({ fullMicros: 1 })],
+    ['a time at which a slot refills', () => ({ fullAtMicros: 1 })],
   ])('that names %s does not reach the store', (_case, forge) => {
     const inner = new Decider(EXPORTS);
-    const asked: TakeItem[] = [];
+    const asked: Take[] = [];
     const store: BucketStore = {
-      take(items, deadlineMicros) {
-        asked.push(...items);
-        return inner.options.store.take(items, deadlineMicros);
+      take(takes, deadlineMicros) {
+        asked.push(...takes);
+        return inner.options.store.take(takes, deadlineMicros);
       },
       close: async () => {},
     };
@@ -311,14 +311,22 @@ describe('a token', () => {
   test('settles a hold of the first edition, if its values are those of the hold', () => {
     const decider = new Decider(EXPORTS);
     const key = '1:d8:customer4:acme%holds';
-    const tagLength = key.indexOf('%');
-    const take = { ...holdItem(key, concurrencyRate(2), { hits: 2 }), tagLength };
+    const hashTagLength = key.indexOf('%');
+    const take = { ...holdItem(key, concurrencyRate(2), { hits: 2 }), hashTagLength };
     void decider.options.store.take([take], Infinity);
     expect(left(decider, ['customer=acme'])).toBe(0);
     const { id = '' } = take.holds ?? {};
     const rule = firstEditionDigest({ path: 'customer', bucketSuffix: '%holds' });
-    const values = { lifetimeMillis: 60_000, fullMicros: 0, isLocal: false, freesUnknown: false };
-    const hold: TokenHold = { key, tagLength, suffix: '%holds', id, amount: 2, rule, ...values };
+    const values = { lifetimeMillis: 60_000, fullAtMicros: 0, isLocal: false, freesUnknown: false };
+    const hold: TokenHold = {
+      key,
+      hashTagLength,
+      suffix: '%holds',
+      id,
+      amount: 2,
+      rule,
+      ...values,
+    };
     const forged = [{ amount: 1 }, { amount: 3 }, { lifetimeMillis: 1 }, { rule: '0zik0zj' }];
     for (const changed of forged) decider.answer(end(firstEditionToken({ ...hold, ...changed })));
     expect(left(decider, ['customer=acme'])).toBe(0);
@@ -424,16 +432,16 @@ describe('calls that are reset together', () => {
 describe('a store that fails', () => {
   /** Fails all calls with an item for which `fails` returns true. */
   class FailingStore implements BucketStore {
-    fails = (_item: TakeItem): boolean => false;
+    fails = (_item: Take): boolean => false;
     readonly store: BucketStore;
 
     constructor(store: BucketStore) {
       this.store = store;
     }
 
-    take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
-      if (items.some((item) => this.fails(item))) return new StorageError('timeout', 'no answer in time');
-      return this.store.take(items, deadlineMicros);
+    take(takes: readonly Take[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+      if (takes.some((take) => this.fails(take))) return new StorageError('timeout', 'no answer in time');
+      return this.store.take(takes, deadlineMicros);
     }
 
     async close(): Promise<void> {}

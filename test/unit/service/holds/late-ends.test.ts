@@ -2,51 +2,57 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { StorageError, type TakeResult } from '../../../../src/limiter/bucket-store.js';
 import type { Clock } from '../../../../src/limiter/clock.js';
 import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
-import { NOT_OWN as FORGED, HoldEnd, OWN, oldestHold } from '../../../../src/service/holds/hold-end.js';
 import {
-  type EndResult,
-  LateEnds,
+  AUTHENTIC,
+  NOT_AUTHENTIC as FORGED,
+  HoldSettlement,
+  oldestHold,
+} from '../../../../src/service/holds/hold-end.js';
+import {
   MAX_CALL_BYTES,
   MAX_OTHER_BYTES,
   MAX_OWN_BYTES,
+  SettlementQueue,
+  type SettlementResult,
 } from '../../../../src/service/holds/late-ends.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const FAILED = new StorageError('timeout', 'no answer in time');
 const ANSWERED: TakeResult = [];
 
-type Receive = (result: EndResult) => void;
+type Receive = (result: SettlementResult) => void;
 const ignored = (): void => {};
 
 /** Sends ends, and passes their results to a function for each of them. */
 class Ends {
-  readonly late: LateEnds;
-  readonly #receivers = new WeakMap<HoldEnd, Receive>();
+  readonly late: SettlementQueue;
+  readonly #receivers = new WeakMap<HoldSettlement, Receive>();
 
   constructor(
     clock: Clock,
-    send: (end: HoldEnd) => TakeResult | Promise<TakeResult>,
-    serverOf?: (end: HoldEnd) => unknown,
+    send: (settlement: HoldSettlement) => TakeResult | Promise<TakeResult>,
+    serverOf?: (settlement: HoldSettlement) => unknown,
   ) {
-    const report = (end: HoldEnd, result: EndResult): void => this.#receivers.get(end)?.(result);
-    this.late = new LateEnds(clock, send, report, serverOf);
+    const report = (settlement: HoldSettlement, result: SettlementResult): void =>
+      this.#receivers.get(settlement)?.(result);
+    this.late = new SettlementQueue(clock, send, report, serverOf);
   }
 
-  add(end: HoldEnd, receive: Receive): void {
-    this.#receivers.set(end, receive);
-    void this.late.add(end);
+  add(settlement: HoldSettlement, receive: Receive): void {
+    this.#receivers.set(settlement, receive);
+    void this.late.add(settlement);
   }
 
-  defer(end: HoldEnd, receive: Receive): void {
-    this.#receivers.set(end, receive);
-    this.late.defer(end);
+  defer(settlement: HoldSettlement, receive: Receive): void {
+    this.#receivers.set(settlement, receive);
+    this.late.defer(settlement);
   }
 }
 
 const held = {
   rule: { hold: { expiresAfterMillis: 1000 } },
   rate: concurrencyRate(1),
-} as unknown as HoldEnd['held'];
+} as unknown as HoldSettlement['held'];
 const COMMON = { domain: 'd', held, used: undefined, cause: 'request' as const };
 
 let ids = 0;
@@ -55,12 +61,12 @@ const nextId = (): string => String(++ids).padStart(24, '0');
 /** Returns the end of a hold in the bucket `key`. */
 function endOf(
   key: string,
-  source = OWN,
+  source = AUTHENTIC,
   { connection = 1 as unknown, amount = 1, lifetimeMillis = 1000, id = nextId(), isUnanswered = false } = {},
-): HoldEnd {
-  const hold = { key, tagLength: 1, id, amount, lifetimeMillis, fullMicros: 0 };
+): HoldSettlement {
+  const hold = { key, hashTagLength: 1, id, amount, lifetimeMillis, fullAtMicros: 0 };
   const cause = isUnanswered ? 'unanswered' : 'request';
-  return new HoldEnd(
+  return new HoldSettlement(
     { ...hold, isLocal: false, freesUnknown: false },
     { ...COMMON, source, connection, cause },
   );
@@ -95,7 +101,7 @@ test('repeats an end until the store answers', async () => {
 });
 
 test.each([
-  ['when its hold has expired', OWN, {}],
+  ['when its hold has expired', AUTHENTIC, {}],
   ['with an invented long lifetime', FORGED, { lifetimeMillis: 0xffff_ffff }],
 ] as const)('gives up an end %s', async (_what, source, options) => {
   const clock = new FakeClock();
@@ -116,7 +122,7 @@ test('repeats an end of the oldest hold only if the store has certainly not rece
   const results = [unsent, unsent, FAILED, ANSWERED];
   const late = new Ends(new FakeClock(), () => results.shift() as TakeResult);
   const [result, receive] = noted();
-  late.add(new HoldEnd(oldestHold(endOf('a')), { ...COMMON, source: FORGED, connection: 1 }), receive);
+  late.add(new HoldSettlement(oldestHold(endOf('a')), { ...COMMON, source: FORGED, connection: 1 }), receive);
   expect(await result).toBe('lost');
   expect(results).toEqual([ANSWERED]);
 });
@@ -133,7 +139,7 @@ describe('while the store hangs', () => {
   /** A usual length of the name of a bucket. */
   const NAME = 'x'.repeat(64);
   /** Adds ends until one is lost. Returns the number of the others. */
-  function fill(late: Ends, source = OWN, options: Parameters<typeof endOf>[2] = {}): number {
+  function fill(late: Ends, source = AUTHENTIC, options: Parameters<typeof endOf>[2] = {}): number {
     const last: unknown[] = [];
     for (let count = 0; ; count++) {
       late.add(endOf(NAME, source, options), (result) => result !== 'waiting' && last.push(result));
@@ -154,7 +160,7 @@ describe('while the store hangs', () => {
     const own = fill(late);
     expect(own).toBeGreaterThan(25_000);
     expect(own * 300).toBeLessThan(MAX_OWN_BYTES);
-    expect(fill(late, OWN, { connection: 2 })).toBeGreaterThan(3500);
+    expect(fill(late, AUTHENTIC, { connection: 2 })).toBeGreaterThan(3500);
     expect(fill(late, FORGED)).toBe(0);
   });
 
@@ -172,11 +178,11 @@ describe('while the store hangs', () => {
     const id = nextId();
     const told: unknown[] = [];
     const receive: Receive = (result) => result !== 'waiting' && told.push(result);
-    for (let i = 0; i < 20_000; i++) late.add(endOf(NAME, OWN, { id }), receive);
+    for (let i = 0; i < 20_000; i++) late.add(endOf(NAME, AUTHENTIC, { id }), receive);
     expect(new Set(told)).toEqual(new Set(['repeated']));
     expect(told).toHaveLength(19_999);
     expect(fill(late)).toBeGreaterThan(25_000);
-    late.add(endOf(NAME, OWN, { id }), (result) => told.push(result));
+    late.add(endOf(NAME, AUTHENTIC, { id }), (result) => told.push(result));
     expect(told.slice(19_999)).toEqual(['repeated']);
   });
 
@@ -252,11 +258,11 @@ describe('while the store hangs', () => {
 
   test('many calls to a server that hangs do not keep ends from being sent to other servers', () => {
     const sent = new Map<unknown, number>();
-    const serverOf = ({ key }: HoldEnd): string => key.slice(0, 1);
+    const serverOf = ({ key }: HoldSettlement): string => key.slice(0, 1);
     const late = new Ends(
       new FakeClock(),
-      (end) => {
-        const server = serverOf(end);
+      (settlement) => {
+        const server = serverOf(settlement);
         sent.set(server, (sent.get(server) ?? 0) + 1);
         return new Promise(() => {});
       },
@@ -306,8 +312,8 @@ describe('ends that wait', () => {
       sent.push(key);
       return ANSWERED;
     });
-    for (let i = 0; i < 3; i++) late.defer(endOf('large', OWN, { amount: 1000 }), ignored);
-    late.defer(endOf('medium', OWN, { amount: 200 }), ignored);
+    for (let i = 0; i < 3; i++) late.defer(endOf('large', AUTHENTIC, { amount: 1000 }), ignored);
+    late.defer(endOf('medium', AUTHENTIC, { amount: 200 }), ignored);
     late.defer(endOf('small'), ignored);
     await jest.advanceTimersByTimeAsync(10);
     expect(sent).toEqual(['large']);
@@ -321,13 +327,13 @@ describe('ends that wait', () => {
     const told: unknown[] = [];
     const id = nextId();
     late.add(endOf('a', FORGED, { id }), (result) => told.push(result));
-    for (let i = 0; i < 3; i++) late.add(endOf('a', OWN, { id }), (result) => told.push(result));
+    for (let i = 0; i < 3; i++) late.add(endOf('a', AUTHENTIC, { id }), (result) => told.push(result));
     expect(told).toEqual(['waiting', 'waiting', 'repeated', 'repeated']);
     answer = ANSWERED;
     await jest.advanceTimersByTimeAsync(100);
     expect(told.slice(4)).toEqual([ANSWERED, ANSWERED]);
     answer = FAILED;
-    late.add(endOf('a', OWN, { id }), (result) => told.push(result));
+    late.add(endOf('a', AUTHENTIC, { id }), (result) => told.push(result));
     expect(told.at(-1)).toBe('waiting');
   });
 

@@ -3,7 +3,7 @@ import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/c
 import {
   type BucketStore,
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeResult,
 } from '../../../../src/limiter/bucket-store.js';
 import { turn } from '../../../../src/runtime/turns.js';
@@ -170,10 +170,10 @@ describe('a rule with pair: oldest', () => {
     const inner = new Decider(POLICY);
     let ends = 0;
     const store: BucketStore = {
-      take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
-        if (items[0]?.settles === undefined) return inner.options.store.take(items, deadlineMicros);
+      take(takes: readonly Take[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+        if (takes[0]?.settles === undefined) return inner.options.store.take(takes, deadlineMicros);
         if (++ends === 1) return new StorageError('disconnected', 'no connection', { unsent });
-        return inner.options.store.take(items, deadlineMicros);
+        return inner.options.store.take(takes, deadlineMicros);
       },
       close: async () => {},
     };

@@ -10,8 +10,8 @@ const placedHolds = (): PlacedHolds => new PlacedHolds(() => {});
 /** Adds a request with so many holds, whose buckets have names of this length. */
 function add(placed: PlacedHolds, holds: number, nameLength: number): PlacedRequest {
   const key = 'x'.repeat(nameLength);
-  const values = { id: '1', amount: 1, lifetimeMillis: 1000, fullMicros: 0, rule: 'r', suffix: '%holds' };
-  const hold = { ...values, key, tagLength: 1, isLocal: false, freesUnknown: false };
+  const values = { id: '1', amount: 1, lifetimeMillis: 1000, fullAtMicros: 0, rule: 'r', suffix: '%holds' };
+  const hold = { ...values, key, hashTagLength: 1, isLocal: false, freesUnknown: false };
   return placed.add('d', undefined, 0, new Array(holds).fill(hold));
 }
 

@@ -1,7 +1,7 @@
 /* Ends of requests in calls that are refused, or whose limits are not decided. */
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../../src/codec/messages.js';
-import { type BucketStore, StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
+import { type BucketStore, StorageError, type Take } from '../../../../src/limiter/bucket-store.js';
 import { BrokenInvariant } from '../../../../src/runtime/invariant.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
 import {
@@ -189,13 +189,17 @@ class FaultyStore implements BucketStore {
   fault: 'broken' | 'unanswered' | 'unsent' | 'divided' | 'denied' | undefined;
   readonly #memory = new MemoryStore({ ...MEMORY, clock: new FakeClock() });
 
-  take(items: readonly TakeItem[]) {
+  take(takes: readonly Take[]) {
     if (this.fault === 'broken') throw new BrokenInvariant('a test');
     if (this.fault === 'unsent') return new StorageError('full', 'busy', { unsent: true });
-    const outcomes = this.#memory.take(items);
-    if (this.fault === undefined || items.some(({ settles }) => settles !== undefined)) return outcomes;
+    const outcomes = this.#memory.take(takes);
+    if (this.fault === undefined || takes.some(({ settles }) => settles !== undefined)) return outcomes;
     if (this.fault === 'unanswered') return new StorageError('full', 'no answer');
-    const abandoned = outcomes.map((outcome) => ({ ...outcome, limited: true, hold: 'abandoned' as const }));
+    const abandoned = outcomes.map((outcome) => ({
+      ...outcome,
+      overLimit: true,
+      hold: 'abandoned' as const,
+    }));
     return this.fault === 'denied'
       ? abandoned
       : new StorageError('full', 'busy', { unsent: true, abandoned });

@@ -59,7 +59,7 @@ test('contains a failure of the store, but no call if the store answered synchro
     close: async () => {},
   };
   expect(await recorded({ store: broken }).ask(descriptor(['one=a']))).toEqual(['asked 1', 'failed timeout']);
-  const outcome = { limited: true, remaining: 0, waitMicros: 1, used: 1, forgiven: 0, cached: true };
+  const outcome = { overLimit: true, remaining: 0, waitMicros: 1, used: 1, uncollectedHits: 0, cached: true };
   const cached: BucketStore = { take: () => [outcome], close: async () => {} };
   expect(await recorded({ store: cached }).ask(descriptor(['one=a']))).toEqual([
     'asked 1',

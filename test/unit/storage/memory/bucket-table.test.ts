@@ -15,7 +15,7 @@ const anyPlace = (): number => place++ % 5;
 function stateOf(table: BucketTable, key: string): readonly [number, number, number] {
   const bucket = new RunningBucket();
   table.read(key, bucket, anyPlace());
-  return [bucket.unit, bucket.whole, bucket.part];
+  return [bucket.unit, bucket.wholeMicros, bucket.remainder];
 }
 
 function write(

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { HoldOrder, Settlement } from '../../../../src/limiter/holds/hold.js';
+import type { HoldValues, NewHold } from '../../../../src/limiter/holds/hold.js';
 import { turn } from '../../../../src/runtime/turns.js';
 import { ExpiryHeap } from '../../../../src/storage/memory/expiry-heap.js';
 import { HoldId, HoldRecords } from '../../../../src/storage/memory/hold-records.js';
@@ -22,17 +22,17 @@ function newTable(maxBytes = 1_000_000): HoldTable {
   return new HoldTable(maxBytes, () => nowMicros);
 }
 
-function order(lifetimeMillis = MINUTE, id = newHoldId()): HoldOrder {
+function order(lifetimeMillis = MINUTE, id = newHoldId()): NewHold {
   return { id, lifetimeMillis };
 }
 
-function settlement(hold: HoldOrder, amount = 1, fullMicros = 0): Settlement {
-  return { ...hold, amount, fullMicros };
+function settlement(hold: NewHold, amount = 1, fullAtMicros = 0): HoldValues {
+  return { ...hold, amount, fullAtMicros };
 }
 
 /** Adds a hold of one hit, taken now. */
-function add(table: HoldTable, key: string, hold = order()): HoldOrder {
-  table.add(key, hold, { amount: 1, fullMicros: 0 }, nowMicros);
+function add(table: HoldTable, key: string, hold = order()): NewHold {
+  table.add(key, hold, { amount: 1, fullAtMicros: 0 }, nowMicros);
   return hold;
 }
 
@@ -40,7 +40,7 @@ describe('a hold', () => {
   test('keeps the largest hits and lifetime', () => {
     const table = newTable();
     const hold = order(0xffff_ffff);
-    table.add('a', hold, { amount: 0xffff_ffff, fullMicros: 2 ** 52 }, nowMicros);
+    table.add('a', hold, { amount: 0xffff_ffff, fullAtMicros: 2 ** 52 }, nowMicros);
     expect(table.takenMicrosOf('a', settlement(hold, 0xffff_ffff, 2 ** 52))).toBe(1_000_000);
     expect(table.takenMicrosOf('a', settlement(hold, 0xffff_fffe, 2 ** 52))).toBe(-1);
   });
@@ -82,7 +82,7 @@ describe('a hold', () => {
   test('of several slots counts each of them, and is settled as one', () => {
     const table = newTable();
     const hold = order();
-    table.add('a', hold, { amount: 3, fullMicros: 0 }, nowMicros, 3);
+    table.add('a', hold, { amount: 3, fullAtMicros: 0 }, nowMicros, 3);
     add(table, 'a');
     expect(table.countOf('a')).toBe(4);
     expect(table.takenMicrosOf('a', settlement(hold, 3))).toBe(nowMicros);
@@ -100,7 +100,7 @@ describe('the oldest hold', () => {
     const table = newTable();
     const random = seededRandom(5);
     const any = (count: number) => Math.floor(random() * count);
-    let live: { hold: HoldOrder; amount: number; endMicros: number }[] = [];
+    let live: { hold: NewHold; amount: number; endMicros: number }[] = [];
     for (let i = 1; i <= 5000; i++) {
       nowMicros += any(900);
       if (i % 50 === 0) table.expire(nowMicros);
@@ -109,7 +109,7 @@ describe('the oldest hold', () => {
       expect(oldest(table)).toBe(live[0]?.amount);
       if (any(3) > 0) {
         const hold = order([20, 30, 40][any(3)]);
-        table.add('a', hold, { amount: i, fullMicros: 0 }, nowMicros);
+        table.add('a', hold, { amount: i, fullAtMicros: 0 }, nowMicros);
         live.push({ hold, amount: i, endMicros: nowMicros + hold.lifetimeMillis * 1000 });
       } else if (any(2) === 0) {
         table.settleOldest('a');
@@ -155,9 +155,9 @@ describe('the bytes', () => {
     const created = jest.spyOn(HoldRecords.prototype, 'create');
     const table = newTable();
     const [a, b] = ['a', 'b'].map((key) => add(table, key));
-    table.settle(settlement(a as HoldOrder));
+    table.settle(settlement(a as NewHold));
     add(table, 'c');
-    table.settle(settlement(b as HoldOrder));
+    table.settle(settlement(b as NewHold));
     for (const key of ['d', 'e', 'c']) add(table, key);
     expect(created.mock.calls.map(([, set]) => set)).toEqual([0, 1, 0, 1, 2, 0]);
     expect(['a', 'b', 'c', 'd', 'e'].map((key) => table.countOf(key))).toEqual([0, 0, 2, 1, 1]);
@@ -209,7 +209,7 @@ describe('holds that expire together', () => {
     }
     expect(turns).toBeLessThanOrEqual(COUNT / 1000);
     expect(table.countOf('a')).toBe(1);
-    expect(table.takenMicrosOf('a', settlement(holds[0] as HoldOrder))).toBe(-1);
+    expect(table.takenMicrosOf('a', settlement(holds[0] as NewHold))).toBe(-1);
     expect(table.takenMicrosOf('a', settlement(late))).toBe(1_000_000);
   });
 
@@ -231,7 +231,7 @@ describe('holds that expire together', () => {
 });
 
 describe('the list of holds', () => {
-  const bucket = { key: 'a', tagLength: 1, rate: HUNDRED };
+  const bucket = { key: 'a', hashTagLength: 1, rate: HUNDRED };
 
   test('begins with those that expire first, also with several lifetimes', () => {
     const table = newTable();

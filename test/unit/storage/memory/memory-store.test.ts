@@ -50,8 +50,8 @@ describe('bounds', () => {
     const many = Array.from({ length: 100 }, (_, i) =>
       holdItem(`k${i}`, concurrencyRate(1000), { hits: 1000 }),
     );
-    expect(store.take(many).some(({ limited }) => limited)).toBe(true);
-    const observed = many.map((item) => ({ ...item, enforcement: 'observe' as const }));
+    expect(store.take(many).some(({ overLimit }) => overLimit)).toBe(true);
+    const observed = many.map((take) => ({ ...take, enforcement: 'observe' as const }));
     expect(store.take(observed).filter(({ hold }) => hold === 'placed').length).toBeGreaterThan(0);
     expect(store.bytes).toBeLessThanOrEqual(250_000);
   });
@@ -60,14 +60,14 @@ describe('bounds', () => {
     let refused = 0;
     const { store } = open({ maxBytes: 1, onHoldRefused: () => refused++ });
     const slots = concurrencyRate(10);
-    const items = [
+    const takes = [
       holdItem('a', slots),
       holdItem('b', HUNDRED, { hits: 5 }),
       holdItem('a', slots, { hits: 0 }),
     ];
-    const outcomes = store.take(items.map((item) => ({ ...item, enforcement: 'observe' as const })));
+    const outcomes = store.take(takes.map((take) => ({ ...take, enforcement: 'observe' as const })));
     // A look needs no memory.
-    const seen = outcomes.map(({ limited, remaining, hold }) => [limited, remaining, hold]);
+    const seen = outcomes.map(({ overLimit, remaining, hold }) => [overLimit, remaining, hold]);
     expect(seen).toEqual([
       [true, 0, undefined],
       [true, 0, undefined],
@@ -101,8 +101,8 @@ describe('bounds', () => {
 
   test('do not prevent a request that exceeds them', () => {
     const { store } = open({ maxBuckets: 5 });
-    const items = Array.from({ length: 50 }, (_, i) => takeItem(`k${i}`, HUNDRED));
-    expect(store.take(items).every(({ limited }) => !limited)).toBe(true);
+    const takes = Array.from({ length: 50 }, (_, i) => takeItem(`k${i}`, HUNDRED));
+    expect(store.take(takes).every(({ overLimit }) => !overLimit)).toBe(true);
     expect(store.size).toBe(5);
   });
 

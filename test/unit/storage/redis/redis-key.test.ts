@@ -8,7 +8,7 @@ const PREFIX = 'weir:1:';
 test('cached and uncached keys of any length equal computed ones', () => {
   const keys = new RedisKeys(PREFIX);
   for (const length of [1, 400, 512, 513, 5000]) {
-    const parts = { key: `1:d${'ü'.repeat(length)}`, tagLength: 4 };
+    const parts = { key: `1:d${'ü'.repeat(length)}`, hashTagLength: 4 };
     expect([keys.of(parts), keys.of(parts)]).toEqual([redisKey(parts), redisKey(parts)]);
     expect(keys.uncached.of(parts)).toBe(redisKey(parts));
     for (const frees of [true, false]) {
@@ -23,7 +23,7 @@ test('long keys that callers choose are not cached', () => {
   const keys = new RedisKeys(PREFIX);
   collect();
   const before = process.memoryUsage().heapUsed;
-  for (let i = 0; i < 500; i++) keys.of({ key: `${i}`.padEnd(100_000, 'x'), tagLength: 50 });
+  for (let i = 0; i < 500; i++) keys.of({ key: `${i}`.padEnd(100_000, 'x'), hashTagLength: 50 });
   collect();
   // A cache of all these keys or tags would take 50 MB.
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);

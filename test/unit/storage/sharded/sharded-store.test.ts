@@ -1,17 +1,17 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeOutcome,
   type TakeResult,
 } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../../../src/limiter/holds/concurrency.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
-import type { GiveBackResult } from '../../../../src/storage/sharded/shard.js';
+import type { RollbackResult } from '../../../../src/storage/sharded/shard.js';
 import { ShardedStore } from '../../../../src/storage/sharded/sharded-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
-import { abandonedEnds, holdItem, settlementItem } from '../../../support/limiter/hold-items.js';
+import { abandonedEnds, holdItem, settlementTake } from '../../../support/limiter/hold-items.js';
 import { HUNDRED, type ItemOptions, takeItem } from '../../../support/limiter/take-items.js';
 import { MemoryShards } from '../../../support/sharded/memory-shards.js';
 
@@ -22,7 +22,7 @@ const TIMEOUT = 1000;
 let clock: FakeClock;
 let map: MemoryShards;
 let store: ShardedStore;
-const told: (readonly TakeItem[])[] = [];
+const told: (readonly Take[])[] = [];
 
 function open(countDeniedHits = false): void {
   clock = new FakeClock();
@@ -33,30 +33,30 @@ function open(countDeniedHits = false): void {
     timeoutMicros: TIMEOUT,
     countDeniedHits,
     monotonicMicros: () => clock.monotonicMicros(),
-    onGiveBack: (refunds) => told.push(refunds),
+    onRollback: (refunds) => told.push(refunds),
   });
 }
 beforeEach(() => open());
 
 const tokens = (key: string, options: ItemOptions = {}) => takeItem(key, HUNDRED, options);
 const window = (key: string, options: ItemOptions = {}) => takeItem(key, MINUTE, options);
-const take = (...items: TakeItem[]) => store.take(items, Infinity);
-const used = (item: TakeItem) =>
-  map.of(item.key.charAt(0)).memory.take([{ ...item, hits: 0, refund: false }])[0]?.used;
-const fill = (...items: TakeItem[]) => {
-  for (const item of items) map.of(item.key.charAt(0)).memory.take([item]);
+const take = (...takes: Take[]) => store.take(takes, Infinity);
+const used = (take: Take) =>
+  map.of(take.key.charAt(0)).memory.take([{ ...take, hits: 0, refund: false }])[0]?.used;
+const fill = (...takes: Take[]) => {
+  for (const take of takes) map.of(take.key.charAt(0)).memory.take([take]);
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const asked = (part: string) => map.of(part).asked.map(({ items }) => items);
-const resolvedWith = (result: GiveBackResult) => () => Promise.resolve(result);
-const NONE = { made: 0, failed: 0, skipped: 0 };
+const resolvedWith = (result: RollbackResult) => () => Promise.resolve(result);
+const NONE = { completed: 0, failed: 0, skipped: 0 };
 
 describe('a request whose buckets share a partition', () => {
   test('is forwarded unchanged, and each item is read once', async () => {
-    const items = [tokens('a1'), tokens('a2', { refund: true }), window('a3', { enforcement: 'quota' })];
-    await store.take(items, 77, false);
-    expect(map.of('a').asked).toEqual([{ partition: 'a', items, deadlineMicros: 77, mayWait: false }]);
-    expect(map.of('a').asked[0]?.items).toBe(items);
+    const takes = [tokens('a1'), tokens('a2', { refund: true }), window('a3', { enforcement: 'quota' })];
+    await store.take(takes, 77, false);
+    expect(map.of('a').asked).toEqual([{ partition: 'a', items: takes, deadlineMicros: 77, mayWait: false }]);
+    expect(map.of('a').asked[0]?.items).toBe(takes);
     expect(map.looks).toBe(3);
   });
 
@@ -94,16 +94,16 @@ describe('a request to several partitions', () => {
   test('gets back the hits from the other partitions if one partition denies it', async () => {
     fill(tokens('a1', { hits: 100 }), tokens('b1', { hits: 10 }), window('b2', { hits: 2 }));
     expect(await take(tokens('b1'), tokens('a1'), window('b2'), tokens('b1', { hits: 5 }))).toMatchObject([
-      { limited: false, remaining: 90, used: 10, waitMicros: 100_000 },
-      { limited: true },
-      { limited: false, remaining: 3, used: 2 },
-      { limited: false, remaining: 90, used: 10 },
+      { overLimit: false, remaining: 90, used: 10, waitMicros: 100_000 },
+      { overLimit: true },
+      { overLimit: false, remaining: 3, used: 2 },
+      { overLimit: false, remaining: 90, used: 10 },
     ]);
     await turn();
     expect([used(tokens('b1')), used(window('b2'))]).toEqual([10, 2]);
     expect(map.of('a').returned).toEqual([]);
     expect(map.of('b').returned).toMatchObject([{ partition: 'b', mayWait: true }]);
-    expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
+    expect(store.rollbackStats).toEqual({ ...NONE, completed: 1 });
     expect(told).toHaveLength(2);
     expect(told[0]).toBe(map.of('b').returned[0]?.items);
   });
@@ -113,14 +113,14 @@ describe('denials', () => {
   test('a request that cannot be denied takes one step, including refunds', async () => {
     fill(tokens('a1', { hits: 50 }), tokens('b1', { hits: 50 }));
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
-    const items = [
+    const takes = [
       tokens('a1', { hits: 20, refund: true }),
       tokens('b1', { enforcement: 'observe' }),
       tokens('b2', { refund: true, enforcement: 'quota' }),
       takeItem('c1', owing, { hits: 120 }),
     ];
-    expect(await take(...items)).toMatchObject([{ used: 30 }, { used: 51 }, { used: 0 }, { used: 100 }]);
-    for (const part of 'abc') expect(asked(part)).toEqual([items.filter(({ key }) => key[0] === part)]);
+    expect(await take(...takes)).toMatchObject([{ used: 30 }, { used: 51 }, { used: 0 }, { used: 100 }]);
+    for (const part of 'abc') expect(asked(part)).toEqual([takes.filter(({ key }) => key[0] === part)]);
   });
 
   test('refunds follow together when all partitions have allowed the request', async () => {
@@ -139,14 +139,14 @@ describe('denials', () => {
 
   test('more hits than a limit can ever allow leave no tokens taken', async () => {
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
-    const items = [tokens('a1', { hits: 101 }), takeItem('b1', owing), window('c1', { hits: 2 })];
-    expect(await take(...items)).toMatchObject([
-      { limited: true },
-      { limited: false, used: 0 },
-      { limited: false, used: 0 },
+    const takes = [tokens('a1', { hits: 101 }), takeItem('b1', owing), window('c1', { hits: 2 })];
+    expect(await take(...takes)).toMatchObject([
+      { overLimit: true },
+      { overLimit: false, used: 0 },
+      { overLimit: false, used: 0 },
     ]);
     await turn();
-    expect([store.giveBackStats, map.size]).toEqual([{ ...NONE, made: 1 }, 0]);
+    expect([store.rollbackStats, map.size]).toEqual([{ ...NONE, completed: 1 }, 0]);
   });
 });
 
@@ -174,9 +174,9 @@ describe('an error', () => {
     fill(tokens('a1', { hits: 100 }));
     goAway();
     expect(await take(tokens('b1'), tokens('a1'), tokens('c1'))).toMatchObject([
-      { limited: false, remaining: 0 },
-      { limited: true, remaining: 0 },
-      { limited: false, remaining: 100 },
+      { overLimit: false, remaining: 0 },
+      { overLimit: true, remaining: 0 },
+      { overLimit: false, remaining: 100 },
     ]);
     await turn();
     expect(used(tokens('c1'))).toBe(0);
@@ -198,21 +198,21 @@ describe('giving back', () => {
   beforeEach(() => fill(tokens('a1', { hits: 100 })));
 
   test('delays no answer, has its own timeout, and ends before the store is closed', async () => {
-    let answer: (result: GiveBackResult) => void = () => {};
+    let answer: (result: RollbackResult) => void = () => {};
     map.of('b').answerReturn = () => new Promise((resolve) => (answer = resolve));
     map.of('b').answer = ({ items }) => {
       clock.advance(10);
       return map.of('b').memory.take(items);
     };
     const now = clock.monotonicMicros();
-    expect(await store.take([tokens('a1'), tokens('b1')], now + 5)).toMatchObject([{ limited: true }, {}]);
+    expect(await store.take([tokens('a1'), tokens('b1')], now + 5)).toMatchObject([{ overLimit: true }, {}]);
     expect(map.of('b').returned[0]?.deadlineMicros).toBe(now + 10 + TIMEOUT);
     const closing = store.close();
     await turn();
-    expect([map.of('b').closed, store.giveBackStats.made, told.length]).toEqual([false, 0, 1]);
-    answer('made');
+    expect([map.of('b').closed, store.rollbackStats.completed, told.length]).toEqual([false, 0, 1]);
+    answer('completed');
     await closing;
-    expect([map.of('b').closed, store.giveBackStats.made, told.length]).toEqual([true, 1, 2]);
+    expect([map.of('b').closed, store.rollbackStats.completed, told.length]).toEqual([true, 1, 2]);
   });
 
   test.each([[2], [undefined]])('is skipped if the connection has changed (%s)', async (holds) => {
@@ -222,12 +222,12 @@ describe('giving back', () => {
     const taking = take(tokens('a1'), tokens('b1'), tokens('c1'));
     await turn();
     // The connection epoch of b's earlier reply.
-    map.of('b').connectionEpoch = holds;
+    map.of('b').connectionId = holds;
     answer();
-    expect(await taking).toMatchObject([{ limited: true }, {}, {}]);
+    expect(await taking).toMatchObject([{ overLimit: true }, {}, {}]);
     await turn();
     expect([used(tokens('b1')), used(tokens('c1'))]).toEqual([1, 0]);
-    expect(store.giveBackStats).toEqual({ ...NONE, skipped: 1 });
+    expect(store.rollbackStats).toEqual({ ...NONE, skipped: 1 });
   });
 
   test('counts a request once, with the worst result of its partitions', async () => {
@@ -235,10 +235,10 @@ describe('giving back', () => {
     map.of('c').answerReturn = resolvedWith('skipped');
     await take(tokens('a1'), tokens('b1'), tokens('c1'), tokens('d1'));
     await turn();
-    expect(store.giveBackStats).toEqual({ ...NONE, failed: 1 });
+    expect(store.rollbackStats).toEqual({ ...NONE, failed: 1 });
     await take(tokens('a1'), tokens('c1'), tokens('d1'));
     await turn();
-    expect(store.giveBackStats).toEqual({ ...NONE, failed: 1, skipped: 1 });
+    expect(store.rollbackStats).toEqual({ ...NONE, failed: 1, skipped: 1 });
     expect(map.of('b').returned).toHaveLength(1);
   });
 });
@@ -260,21 +260,21 @@ describe('holds', () => {
     ];
     const taking = take(...request);
     await turn();
-    map.of('b').connectionEpoch = 2;
+    map.of('b').connectionId = 2;
     answer();
     const found = await taking;
     expect(found).toMatchObject([
-      { limited: true },
-      { limited: false, remaining: 2, used: 0, waitMicros: 0 },
-      { limited: false, remaining: 100 },
-      { limited: true, remaining: 0, used: 2, waitMicros: Number.POSITIVE_INFINITY },
+      { overLimit: true },
+      { overLimit: false, remaining: 2, used: 0, waitMicros: 0 },
+      { overLimit: false, remaining: 100 },
+      { overLimit: true, remaining: 0, used: 2, waitMicros: Number.POSITIVE_INFINITY },
     ]);
     const outcomes = found as readonly TakeOutcome[];
     expect(outcomes.map(({ hold }) => hold)).toEqual([undefined, 'abandoned', 'abandoned', 'abandoned']);
     await take(...abandonedEnds(request, outcomes));
     expect(['b1', 'c1'].map((key) => used(slot(key)))).toEqual([0, 2]);
     expect(used(tokens('b2'))).toBe(0);
-    expect(store.giveBackStats).toEqual(NONE);
+    expect(store.rollbackStats).toEqual(NONE);
     expect(map.of('b').returned).toEqual([]);
   });
 
@@ -302,7 +302,7 @@ describe('holds', () => {
   test('are settled in each partition that is available, and stay settled', async () => {
     const starts = [slot('a1'), holdItem('b1', HUNDRED, { hits: 5 }), slot('c1')];
     const found = (await take(...starts)) as readonly TakeOutcome[];
-    const settlements = starts.map((start, i) => settlementItem(start, found[i] as TakeOutcome, 9));
+    const settlements = starts.map((start, i) => settlementTake(start, found[i] as TakeOutcome, 9));
     map.of('c').refuses = UNAVAILABLE;
     expect(await take(...settlements)).toBe(UNAVAILABLE);
     await turn();
@@ -314,7 +314,7 @@ describe('holds', () => {
       { hold: 'settled' },
     ]);
     expect([used(slot('a1')), used(tokens('b1')), used(slot('c1'))]).toEqual([0, 9, 0]);
-    expect(store.giveBackStats).toEqual(NONE);
+    expect(store.rollbackStats).toEqual(NONE);
   });
 });
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   type BucketStore,
   StorageError,
-  type TakeItem,
+  type Take,
   type TakeResult,
 } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
@@ -21,7 +21,7 @@ const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);
 const AWAY = new StorageError('disconnected', 'away');
 
-type Answer = (items: readonly TakeItem[]) => TakeResult | Promise<TakeResult>;
+type Answer = (takes: readonly Take[]) => TakeResult | Promise<TakeResult>;
 
 /** Buckets in memory. `steps` replaces the results of the calls with these numbers. */
 class Stepped implements BucketStore {
@@ -33,9 +33,9 @@ class Stepped implements BucketStore {
     this.inner = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
   }
 
-  take(items: readonly TakeItem[]): TakeResult | Promise<TakeResult> {
+  take(takes: readonly Take[]): TakeResult | Promise<TakeResult> {
     const step = this.steps.get(++this.asked);
-    return step === undefined ? Promise.resolve(this.inner.take(items)) : step(items);
+    return step === undefined ? Promise.resolve(this.inner.take(takes)) : step(takes);
   }
 
   async close(): Promise<void> {}
@@ -45,7 +45,7 @@ let clock: FakeClock;
 let perSecond: Stepped;
 let main: Stepped;
 let split: ShardedStore;
-const told: (readonly TakeItem[])[] = [];
+const told: (readonly Take[])[] = [];
 const unhandled: unknown[] = [];
 const onUnhandled = (error: unknown): void => {
   unhandled.push(error);
@@ -62,7 +62,7 @@ function open(countDeniedHits = false): void {
     countDeniedHits,
     timeoutMicros: 1000,
     monotonicMicros: () => clock.monotonicMicros(),
-    onGiveBack: (refunds) => told.push(refunds),
+    onRollback: (refunds) => told.push(refunds),
   });
 }
 beforeEach(() => {
@@ -76,11 +76,11 @@ afterEach(async () => {
   expect(unhandled).toEqual([]);
 });
 
-const take = (...items: TakeItem[]) => split.take(items, Infinity);
+const take = (...takes: Take[]) => split.take(takes, Infinity);
 const second = takeItem('s', PER_SECOND);
 const minute = takeItem('m', PER_MINUTE);
 const tokens = takeItem('b', HUNDRED);
-const peek = ({ key, rate }: TakeItem) => main.inner.take([takeItem(key, rate, { hits: 0 })])[0]!;
+const peek = ({ key, rate }: Take) => main.inner.take([takeItem(key, rate, { hits: 0 })])[0]!;
 const settled = () => waitFor('the store to have been given back', () => told.length === 2);
 
 /** Other requests use up the one-second window. */
@@ -94,10 +94,10 @@ describe('a request that finds a one-second window used up', () => {
     const largeCharge = takeItem('d', owing, { hits: 200 });
     const window = takeItem('w', windowRate('minute', 5, { maxDebt: 5 }), { hits: 12 });
     expect(await take(second, smallCharge, largeCharge, window)).toMatchObject([
-      { limited: true },
-      { remaining: 100, waitMicros: 0, forgiven: 0 },
-      { remaining: 0, forgiven: 0 },
-      { remaining: 5, used: 0, forgiven: 0 },
+      { overLimit: true },
+      { remaining: 100, waitMicros: 0, uncollectedHits: 0 },
+      { remaining: 0, uncollectedHits: 0 },
+      { remaining: 5, used: 0, uncollectedHits: 0 },
     ]);
     await settled();
     expect([peek(smallCharge).used, peek(largeCharge).used, peek(window).used]).toEqual([0, 100, 0]);
@@ -108,7 +108,7 @@ describe('a request that finds a one-second window used up', () => {
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
     main.inner.take([takeItem('d', owing, { hits: 110 })]);
     expect(await take(second, takeItem('d', owing, { hits: 20, enforcement: 'observe' }))).toMatchObject([
-      { limited: true },
+      { overLimit: true },
       { remaining: 0, waitMicros: 1_100_000 },
     ]);
     await settled();
@@ -121,9 +121,9 @@ describe('a request that finds a one-second window used up', () => {
     const mainQuota = takeItem('m', PER_MINUTE, { enforcement: 'quota' });
     const enforced = takeItem('t', PER_SECOND);
     expect(await take(quota, enforced, mainQuota)).toMatchObject([
-      { limited: true },
-      { limited: false, used: 1 },
-      { limited: false, used: 1 },
+      { overLimit: true },
+      { overLimit: false, used: 1 },
+      { overLimit: false, used: 1 },
     ]);
     expect(perSecond.inner.take([takeItem('t', PER_SECOND, { hits: 0 })])[0]).toMatchObject({ used: 1 });
     expect(peek(minute).used).toBe(1);
@@ -132,8 +132,8 @@ describe('a request that finds a one-second window used up', () => {
   test('is denied if all quotas are used up', async () => {
     useUp();
     main.inner.take([takeItem('m', PER_MINUTE, { hits: 5 })]);
-    const quotas = [second, minute].map((item) => ({ ...item, enforcement: 'quota' as const }));
-    expect(await take(...quotas, tokens)).toMatchObject([{ limited: true }, { limited: true }, {}]);
+    const quotas = [second, minute].map((take) => ({ ...take, enforcement: 'quota' as const }));
+    expect(await take(...quotas, tokens)).toMatchObject([{ overLimit: true }, { overLimit: true }, {}]);
     await settled();
     expect(peek(tokens).used).toBe(0);
   });
@@ -145,11 +145,17 @@ test.each([true, false])(
     open(countDeniedHits);
     main.inner.take([takeItem('b', HUNDRED, { hits: 100 })]);
     for (const step of [1, 2]) perSecond.steps.set(step, () => AWAY);
-    expect(await take(second, tokens)).toMatchObject([{ limited: false }, { limited: true, remaining: 0 }]);
+    expect(await take(second, tokens)).toMatchObject([
+      { overLimit: false },
+      { overLimit: true, remaining: 0 },
+    ]);
     expect(await take(second, { ...tokens, enforcement: 'observe' })).toBe(AWAY);
     perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 2 })]);
     for (const step of [1, 2, 3]) main.steps.set(step, () => AWAY);
-    expect(await take(second, tokens)).toMatchObject([{ limited: true }, { limited: false, remaining: 0 }]);
+    expect(await take(second, tokens)).toMatchObject([
+      { overLimit: true },
+      { overLimit: false, remaining: 0 },
+    ]);
   },
 );
 
@@ -162,7 +168,7 @@ describe('giving back', () => {
         countDeniedHits: false,
         timeoutMicros: 1000,
         monotonicMicros: () => clock.monotonicMicros(),
-        onGiveBack: (refunds) => {
+        onRollback: (refunds) => {
           told.push(refunds);
           cache.refunded(refunds);
         },
@@ -175,12 +181,12 @@ describe('giving back', () => {
     // Another request is denied because of the hits that this one has taken.
     perSecond.steps.set(1, async () => {
       await turn();
-      expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true }]);
-      expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true, cached: true }]);
+      expect(await cache.take([tokens], Infinity)).toMatchObject([{ overLimit: true }]);
+      expect(await cache.take([tokens], Infinity)).toMatchObject([{ overLimit: true, cached: true }]);
       return AWAY;
     });
     expect(await cache.take([second, tokens], Infinity)).toBe(AWAY);
     await settled();
-    expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: false, remaining: 0 }]);
+    expect(await cache.take([tokens], Infinity)).toMatchObject([{ overLimit: false, remaining: 0 }]);
   });
 });

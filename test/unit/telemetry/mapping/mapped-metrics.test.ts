@@ -11,7 +11,14 @@ import { ReferenceStats } from '../../../../src/telemetry/reference/reference-st
 import { takeItem } from '../../../support/limiter/take-items.js';
 
 const TAKE = takeItem('k', windowRate('minute', 10), { hits: 2 });
-const OK: TakeOutcome = { limited: false, remaining: 8, waitMicros: 1, used: 2, forgiven: 0, cached: false };
+const OK: TakeOutcome = {
+  overLimit: false,
+  remaining: 8,
+  waitMicros: 1,
+  used: 2,
+  uncollectedHits: 0,
+  cached: false,
+};
 
 function create(
   mapping: Mapping = defaultMapping(false),

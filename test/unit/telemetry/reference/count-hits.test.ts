@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import type { Rate } from '../../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
@@ -17,17 +17,17 @@ const RULES = { nearLimitRatio: 0.8, deniedHitsCount: true };
 const window = (limit: number): Rate => windowRate('minute', limit);
 const bucket = (tokens: number): Rate => tokenBucketRate(tokens, 1, 1_000_000);
 
-function item(rate: Rate, hits: number, refund = false): TakeItem {
-  return { key: 'k', tagLength: 1, rate, hits, refund, enforcement: 'enforce' };
+function item(rate: Rate, hits: number, refund = false): Take {
+  return { key: 'k', hashTagLength: 1, rate, hits, refund, enforcement: 'enforce' };
 }
 
-function outcome(used: number, limited: boolean, cached = false): TakeOutcome {
-  return { limited, remaining: 0, waitMicros: 0, used, forgiven: 0, cached };
+function outcome(used: number, overLimit: boolean, cached = false): TakeOutcome {
+  return { overLimit, remaining: 0, waitMicros: 0, used, uncollectedHits: 0, cached };
 }
 
 /** Returns the counts of one take, without zeros. */
 function countsOf(
-  take: TakeItem,
+  take: Take,
   result: TakeOutcome | undefined,
   { shadowed = false, rules = RULES } = {},
 ): Counts {
@@ -51,8 +51,8 @@ describe('a window of 10 (near beyond 8)', () => {
     ['across threshold and limit', 12, 7, true, { total_hits: 7, over_limit: 2, near_limit: 2 }],
     ['a peek below', 9, 0, false, {}],
     ['a peek over', 11, 0, true, {}],
-  ])('%s', (_name, used, hits, limited, counts) => {
-    expect(countsOf(item(window(10), hits), outcome(used, limited))).toEqual(counts);
+  ])('%s', (_name, used, hits, overLimit, counts) => {
+    expect(countsOf(item(window(10), hits), outcome(used, overLimit))).toEqual(counts);
   });
 
   test('a cached denial counts all hits as over the limit, and once for the local cache', () => {
@@ -105,8 +105,8 @@ describe('a token bucket of 10', () => {
     ['dry', 10, 1, true, { total_hits: 1, over_limit: 1 }],
     ['more than is there', 7, 5, true, { total_hits: 5, over_limit: 2, near_limit: 2 }],
     ['more than it holds', 0, 25, true, { total_hits: 25, over_limit: 15, near_limit: 2 }],
-  ])('%s', (_name, used, hits, limited, counts) => {
-    expect(countsOf(item(bucket(10), hits), outcome(used, limited))).toEqual(counts);
+  ])('%s', (_name, used, hits, overLimit, counts) => {
+    expect(countsOf(item(bucket(10), hits), outcome(used, overLimit))).toEqual(counts);
   });
 });
 
@@ -141,15 +141,15 @@ test('a series of takes has the same counts as the reference', () => {
         let used = 0;
         for (const hits of takes) {
           used += hits;
-          const limited = used > limit;
-          countHits(values, RULES, item(window(limit), hits), outcome(used, limited), false);
+          const overLimit = used > limit;
+          countHits(values, RULES, item(window(limit), hits), outcome(used, overLimit), false);
           expected.total += hits;
           // Count each hit separately instead of by ranges.
           for (let hit = used - hits + 1; hit <= used; hit++) {
             if (hit > limit) expected.over++;
             else if (hit > near) expected.near++;
           }
-          if (!limited) expected.within += hits;
+          if (!overLimit) expected.within += hits;
         }
         expect(values.slice(0, 4)).toEqual([expected.total, expected.over, expected.near, expected.within]);
       },

@@ -8,7 +8,14 @@ import { StatSeries, sanitiseStatName } from '../../../../src/telemetry/referenc
 import { takeItem } from '../../../support/limiter/take-items.js';
 
 const TAKE = takeItem('k', windowRate('minute', 10));
-const OK: TakeOutcome = { limited: false, remaining: 9, waitMicros: 1, used: 1, forgiven: 0, cached: false };
+const OK: TakeOutcome = {
+  overLimit: false,
+  remaining: 9,
+  waitMicros: 1,
+  used: 1,
+  uncollectedHits: 0,
+  cached: false,
+};
 
 function create(most: number, rules: readonly string[] = []) {
   const byRule = new SeriesBudget(most);

@@ -502,7 +502,7 @@ test('a limit with values from plans counts no denied requests, and blocks witho
     POLICY.replace(LIMIT, 'on_store_failure: allow, unit: day, requests_per_unit: { plan: burst }'),
   );
   const rulesOf = (tenant: string) => policy.match(entries(`tenant=${tenant}`)).rules;
-  expect(rulesOf('x')).toMatchObject([{ rate: { allOrNothing: true }, onStoreFailure: 'allow' }]);
+  expect(rulesOf('x')).toMatchObject([{ rate: { countsOnlyAllowed: true }, onStoreFailure: 'allow' }]);
   expect(rulesOf('evil')).toMatchObject([{ onStoreFailure: 'deny' }]);
 });
 
