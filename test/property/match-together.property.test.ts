@@ -117,6 +117,7 @@ describe('the rules of a step', () => {
     '{a,b}': 'a|b',
     '{a,b*,aa}b': '(?:a|b.*|aa)b',
     '\\*': '\\*',
+    '.a': '\\.a',
     '😀': '😀',
     '?b': '.b',
     '[\\-c]': '[-c]',
@@ -147,9 +148,14 @@ describe('the rules of a step', () => {
     { weight: 1, arbitrary: fc.constant(undefined) },
   );
   const path = fc
-    .array(fc.constantFrom('a', 'b', 'ab', 'aab', 'abb', 'c', '*', '.', '😀', '-', 'aXb', '\ud83d'), {
-      maxLength: 6,
-    })
+    .array(
+      fc.constantFrom(
+        ...['a', 'b', 'ab', 'aab', 'abb', 'c', '*', '.', '.a', 'a\nb', '😀', '-', 'aXb', '\ud83d'],
+      ),
+      {
+        maxLength: 6,
+      },
+    )
     .map((segments) => `/${segments.join('/')}`);
   const value = fc.oneof({ weight: 4, arbitrary: path }, { weight: 1, arbitrary: exact });
   const case_ = fc.integer({ min: 1, max: 3 }).chain((sources) =>
