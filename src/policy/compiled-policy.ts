@@ -11,7 +11,7 @@ import type { PlanTable } from './plans/plan-table.js';
 import { PlanNodes } from './plans/planned-nodes.js';
 import {
   type Algorithm,
-  type DomainPolicy,
+  type DomainSettings,
   type Match,
   PossibleDenial,
   type UnmatchedMode,
@@ -85,24 +85,18 @@ function unmatched(at: MatchPlace, entries: readonly Entry[], last: PolicyNode):
 }
 
 /** The parts that a TreeBuilder assembles to a {@link CompiledPolicy}. */
-export interface PolicyParts {
-  readonly head: DomainHead;
-  readonly steps: readonly DeriveStep[];
-  readonly root: PolicyNode;
-  /** Rules in file order. */
-  readonly rules: readonly Rule[];
-  /** Entry keys whose values are secrets. */
-  readonly secretKeys: ReadonlySet<string>;
-  /** Entry keys of all nodes. */
-  readonly keys: ReadonlySet<string>;
-  readonly plans: PlanTable | undefined;
-  readonly possibleDenial: PossibleDenial;
-}
+type PolicyParts = Pick<
+  CompiledPolicy,
+  'head' | 'steps' | 'root' | 'rules' | 'secretKeys' | 'keys' | 'plans' | 'possibleDenial'
+>;
 
-export class CompiledPolicy implements DomainPolicy {
+/** The policy of a domain. */
+export class CompiledPolicy implements DomainSettings {
   readonly head: DomainHead;
   readonly domain: string;
+  /** The policy file, with the name that the user gave; if several are merged, separated by commas. */
   readonly file: string;
+  /** Phase and failure policy of the file, which apply to nodes without their own. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly responseHeaders: HeaderFamilies | undefined;
@@ -110,13 +104,22 @@ export class CompiledPolicy implements DomainPolicy {
   readonly deniedResponse: DeniedResponse | undefined;
   readonly decisionMetadata: boolean | undefined;
   readonly overrideAlgorithm: Algorithm;
+  /**
+   * Entry keys with secret values, which are redacted wherever they are shown: the sources of `sha256` tables of all
+   * loaded domains.
+   */
   readonly secretKeys: ReadonlySet<string>;
   /** The secret keys of this domain's `derive`. */
   readonly ownSecretKeys: ReadonlySet<string>;
+  /** The rules of the whole domain that may deny. */
   readonly possibleDenial: PossibleDenial;
+  /** Whether any rule has `hold`. */
   readonly hasHolds: boolean;
+  /** Whether a rule has `on_over`. */
   readonly hasSoftLimits: boolean;
+  /** Whether a rule has `then`. */
   readonly hasSpills: boolean;
+  /** All rules of the tree, in file order. */
   readonly rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
@@ -164,6 +167,11 @@ export class CompiledPolicy implements DomainPolicy {
     }
   }
 
+  /**
+   * Runs `derive`, then walks the tree. Never fails, but the result means nothing if {@link MatchWork.exceeded} is set
+   * afterwards. Without `work` there are no bounds. The entries must not change afterwards, because the result for the
+   * same object is used again.
+   */
   match(given: readonly Entry[], work = new MatchWork()): Match {
     const { latest, latestEntries } = this;
     for (let i = 0; i < REMEMBERED; i++) if (latestEntries[i] === given) return latest[i] as Match;

@@ -1,6 +1,5 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
-import type { MatchWork } from './match-work.js';
 import type { PlanTable } from './plans/plan-table.js';
 import { hasPlanValues } from './plans/planned-rules.js';
 import { canDeny, type DeniedResponse, type HeaderFamilies, type PhaseSchedule, type Rule } from './rule.js';
@@ -61,39 +60,6 @@ export interface DomainSettings {
   readonly decisionMetadata: boolean | undefined;
   /** Algorithm of limit overrides: `algorithm` of the file, or of the environment. */
   readonly overrideAlgorithm: Algorithm;
-}
-
-/** The part of a domain's policy that decisions need. */
-export interface DomainPolicy extends DomainSettings {
-  readonly domain: string;
-  /** The policy file, with the name that the user gave; if several are merged, separated by commas. */
-  readonly file: string;
-  /** Phase and failure policy of the file, which apply to nodes without their own. */
-  readonly phase: PhaseSchedule;
-  readonly onStoreFailure: StoreFailurePolicy;
-  /**
-   * Entry keys with secret values, which are redacted wherever they are shown: the sources of `sha256` tables of all
-   * loaded domains.
-   */
-  readonly secretKeys: ReadonlySet<string>;
-  /** Whether any rule has `hold`. */
-  readonly hasHolds: boolean;
-  /** Whether a rule has `on_over`. */
-  readonly hasSoftLimits: boolean;
-  /** Whether a rule has `then`. */
-  readonly hasSpills: boolean;
-  /** The rows of `plans`; undefined without it. */
-  readonly plans: PlanTable | undefined;
-  /** All rules of the tree, in file order. */
-  readonly rules: readonly Rule[];
-  /** The rules of the whole domain that may deny. */
-  readonly possibleDenial: PossibleDenial;
-  /**
-   * Runs `derive`, then walks the tree. Never fails, but the result means nothing if {@link MatchWork.exceeded} is set
-   * afterwards. Without `work` there are no bounds. The entries must not change afterwards, because the result for the
-   * same object is used again.
-   */
-  match(entries: readonly Entry[], work?: MatchWork): Match;
 }
 
 /** State of a domain, as shown in `/rlconfig?format=json`, `/healthcheck?detail` and metrics. */

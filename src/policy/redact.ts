@@ -44,7 +44,7 @@ export function isSecretKey(key: string, secretKeys: ReadonlySet<string>): boole
 }
 
 /**
- * Returns entries for logs and answers: values of `secretKeys` ({@link DomainPolicy.secretKeys}) and of common
+ * Returns entries for logs and answers: values of `secretKeys` ({@link CompiledPolicy.secretKeys}) and of common
  * credentials are redacted.
  */
 export function redactEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {

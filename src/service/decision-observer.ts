@@ -1,6 +1,7 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
-import type { DomainPolicy, Match } from '../policy/policy.js';
+import type { CompiledPolicy } from '../policy/compiled-policy.js';
+import type { Match } from '../policy/policy.js';
 import type { RuleMetrics } from '../policy/rule.js';
 import type { MatchedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
@@ -108,7 +109,7 @@ export type CountedTake = Pick<MatchedTake, 'key' | 'rate' | 'hits' | 'rulePath'
 /** Counts hits by bucket. The hot path calls it, so implementations sample the calls. */
 export interface BucketCounter {
   /** Counts a take whose hits, at least 1, were allowed. */
-  allowed(policy: DomainPolicy, match: Match, take: CountedTake): void;
+  allowed(policy: CompiledPolicy, match: Match, take: CountedTake): void;
   /** Counts a request that was denied because of the bucket of a take. */
-  denied(policy: DomainPolicy, match: Match, take: CountedTake): void;
+  denied(policy: CompiledPolicy, match: Match, take: CountedTake): void;
 }

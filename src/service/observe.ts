@@ -2,8 +2,8 @@ import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/me
 import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
 import { isBeyondLimit } from '../limiter/rate.js';
-import type { PolicySet } from '../policy/compiled-policy.js';
-import type { DomainPolicy, Match } from '../policy/policy.js';
+import type { CompiledPolicy, PolicySet } from '../policy/compiled-policy.js';
+import type { Match } from '../policy/policy.js';
 import { redactEntries } from '../policy/redact.js';
 import type { Rule, RuleMetrics } from '../policy/rule.js';
 import { secretKeysOf } from './answer/answer.js';
@@ -117,13 +117,13 @@ export class Observation {
   }
 
   /** Counts a descriptor that was not decided in the reference's statistics. */
-  counted(policy: DomainPolicy, { match, takes }: DescriptorState): void {
+  counted(policy: CompiledPolicy, { match, takes }: DescriptorState): void {
     for (const take of takes) {
       this.counterOf(policy, match, take).countReference(take.statName, take, take.outcome, isShadowed(take));
     }
   }
 
-  private counterOf(policy: DomainPolicy, match: Match, { rule, rulePath }: MatchedTake): RuleMetrics {
+  private counterOf(policy: CompiledPolicy, match: Match, { rule, rulePath }: MatchedTake): RuleMetrics {
     const { domain } = policy;
     if (rule !== undefined) return this.counterOfRule(domain, rule);
     return this.counts.counterOf(domain, rulePath, overrideStat(policy, match.entries), true);
@@ -139,7 +139,7 @@ export class Observation {
 
   /** Reports a decided descriptor. */
   private countDescriptor(
-    policy: DomainPolicy,
+    policy: CompiledPolicy,
     state: DescriptorState,
     overLimit: boolean,
     passes: boolean,
@@ -183,7 +183,7 @@ export class Observation {
   }
 
   private warnNeverPasses(
-    policy: DomainPolicy,
+    policy: CompiledPolicy,
     { rate, hits, refund, outcome, rulePath, rule }: MatchedTake,
   ): void {
     const together = outcome?.combinedHits;
@@ -212,7 +212,7 @@ function isShadowed(take: MatchedTake): boolean {
  * Returns the name of a limit override in envoyproxy/ratelimit's statistics: `domain.key_value.key`. Secret values are
  * redacted. `entries` are those after `derive`.
  */
-function overrideStat(policy: DomainPolicy, entries: readonly Entry[]): string {
+function overrideStat(policy: CompiledPolicy, entries: readonly Entry[]): string {
   const shown = redactEntries(entries, policy.secretKeys);
   const parts = shown.map(({ key, value }) => (value === '' ? key : `${key}_${value}`));
   return `${policy.domain}.${parts.join('.')}`;

@@ -4,8 +4,9 @@ import type { Clock } from '../limiter/clock.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { MAX_SLOTS_PER_ITEM } from '../limiter/holds/hold.js';
 import type { Rate } from '../limiter/rate.js';
+import type { CompiledPolicy } from '../policy/compiled-policy.js';
 import type { MatchWork } from '../policy/match-work.js';
-import type { DomainPolicy, Match } from '../policy/policy.js';
+import type { Match } from '../policy/policy.js';
 import type { Rule } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import type { Caller } from './caller.js';
@@ -116,7 +117,7 @@ export class RequestContext {
   /** Settlements of the hold tokens in the request; undefined if the request has no tokens. */
   readonly settlements: TokenResults | undefined;
   /** The policy snapshot that decides the request. */
-  readonly policy: DomainPolicy;
+  readonly policy: CompiledPolicy;
   readonly caller: Caller;
   /** Monotonic time of arrival; 0 if neither a deadline nor a log needs it. */
   readonly startMicros: number;
@@ -144,7 +145,7 @@ export class RequestContext {
   constructor(
     options: RequestOptions,
     request: RateLimitRequest,
-    policy: DomainPolicy,
+    policy: CompiledPolicy,
     caller: Caller,
     startMicros: number,
     settlements?: TokenResults,

@@ -7,8 +7,7 @@ import {
   type TakeResult,
 } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import type { PolicySet } from '../policy/compiled-policy.js';
-import type { DomainPolicy } from '../policy/policy.js';
+import type { CompiledPolicy, PolicySet } from '../policy/compiled-policy.js';
 import { answer, answerWithoutLimits } from './answer/answer.js';
 import { noteDenial } from './answer/denial.js';
 import { givenUpAnswer } from './answer/given-up-answer.js';
@@ -156,7 +155,7 @@ export class ShouldRateLimit {
   }
 
   /** Returns the policy that decides a request, or the answer if there is none. */
-  #policyFor(request: RateLimitRequest, startMicros: number, caller: Caller): DomainPolicy | Reply {
+  #policyFor(request: RateLimitRequest, startMicros: number, caller: Caller): CompiledPolicy | Reply {
     const { policies, answers } = this.#options;
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     if (request.descriptors.length === 0 && request.exceeded === undefined)
@@ -170,7 +169,11 @@ export class ShouldRateLimit {
     return response;
   }
 
-  #settle(request: RateLimitRequest, policy: DomainPolicy, { connection }: Caller): TokenResults | undefined {
+  #settle(
+    request: RateLimitRequest,
+    policy: CompiledPolicy,
+    { connection }: Caller,
+  ): TokenResults | undefined {
     return policy.hasHolds ? this.#holds.settle(request, policy, connection) : undefined;
   }
 

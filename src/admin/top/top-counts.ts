@@ -1,10 +1,11 @@
 import type { PolicyProvider } from '../../config/policy-provider.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { overrideOfKey } from '../../policy/names/bucket-key.js';
 import { planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
-import type { DomainPolicy, Match } from '../../policy/policy.js';
+import type { Match } from '../../policy/policy.js';
 import { NO_SECRETS, redactEntries, sha256Hex } from '../../policy/redact.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { BucketCounter, CountedTake } from '../../service/decision-observer.js';
@@ -59,19 +60,19 @@ export class TopCounts implements BucketCounter {
     this.refused = top.samplers.denied;
   }
 
-  allowed(policy: DomainPolicy, match: Match, take: CountedTake): void {
+  allowed(policy: CompiledPolicy, match: Match, take: CountedTake): void {
     const hits = this.used.take(take.hits);
     if (hits > 0) this.count('used', policy, match, take, hits);
   }
 
-  denied(policy: DomainPolicy, match: Match, take: CountedTake): void {
+  denied(policy: CompiledPolicy, match: Match, take: CountedTake): void {
     const requests = this.refused.take(1);
     if (requests > 0) this.count('denied', policy, match, take, requests);
   }
 
   private count(
     measure: TopMeasure,
-    policy: DomainPolicy,
+    policy: CompiledPolicy,
     match: Match,
     take: CountedTake,
     hits: number,
@@ -84,7 +85,7 @@ export class TopCounts implements BucketCounter {
     this.top.count(measure, about, hits);
   }
 
-  private about(policy: DomainPolicy, match: Match, take: CountedTake): BucketDescription {
+  private about(policy: CompiledPolicy, match: Match, take: CountedTake): BucketDescription {
     const { key: name, rulePath, rule } = take;
     const key = name.length <= MAX_KEY ? name : `#${sha256Hex(name)}`;
     const known = this.top.find(key);

@@ -2,7 +2,7 @@ import { type LoadedPolicies, loadParts, loadPolicies } from '../../config/files
 import { manifestsOf } from '../../config/manifests/config-maps.js';
 import { shellText } from '../../config/show/shell-text.js';
 import { type ConfigProblem, formatProblem } from '../../config/yaml/config-problem.js';
-import type { DomainPolicy } from '../../policy/policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { plural } from '../../runtime/texts.js';
 import { loadOptions } from '../../server/policies/policy-place.js';
@@ -173,7 +173,7 @@ function findingOf(problem: ConfigProblem): Finding {
  * Returns the length of a rule's window in microseconds; 0 if the rule has no window or allows no requests, because a
  * fresh counter then allows nothing twice.
  */
-function windowMicros({ rate }: DomainPolicy['rules'][number]): number {
+function windowMicros({ rate }: CompiledPolicy['rules'][number]): number {
   return rate?.kind === 'window' && rate.requestsPerUnit > 0 ? rate.lengthMicros : 0;
 }
 

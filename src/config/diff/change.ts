@@ -4,8 +4,8 @@ import {
   type StoreFailurePolicy,
   shareOf,
 } from '../../limiter/failure-policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describeHeaders, describePhase, describeRequestHeaders } from '../../policy/describe.js';
-import type { DomainPolicy } from '../../policy/policy.js';
 import type { DeniedResponse, HeaderFamilies, PhaseSchedule } from '../../policy/rule.js';
 
 /**
@@ -87,8 +87,8 @@ function sortedKeys(_key: string, value: unknown): unknown {
 
 /** What the comparison of single settings needs to know about both policies. */
 export interface DiffContext {
-  readonly domainBefore: DomainPolicy;
-  readonly domainAfter: DomainPolicy;
+  readonly domainBefore: CompiledPolicy;
+  readonly domainAfter: CompiledPolicy;
   /** Wall clock. Phases that have ended are not compared. */
   readonly nowMicros: number;
   /** Names that a rule of either policy lists in `replaces`. */

@@ -18,7 +18,6 @@ import {
   valuesIndexOf,
 } from '../../policy/plans/plan-table.js';
 import { rulesOfPlan } from '../../policy/plans/planned-rules.js';
-import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import { plural } from '../../runtime/texts.js';
 import { isPlanAddress } from '../read/plans/read-plans.js';
@@ -61,7 +60,7 @@ export function diffPolicies(
   return changes;
 }
 
-function wholeDomain(effect: 'appears' | 'vanishes', policy: DomainPolicy, nowMicros: number): LocalChange {
+function wholeDomain(effect: 'appears' | 'vanishes', policy: CompiledPolicy, nowMicros: number): LocalChange {
   const context = contextOf(policy, policy, nowMicros);
   const tightens = effect === 'appears' && policy.rules.some((rule) => mayDeny(rule, context));
   const when = effect === 'appears' ? 'previously' : 'now';
@@ -70,7 +69,11 @@ function wholeDomain(effect: 'appears' | 'vanishes', policy: DomainPolicy, nowMi
   return { setting: 'domain', effect, tightens, text };
 }
 
-function contextOf(domainBefore: DomainPolicy, domainAfter: DomainPolicy, nowMicros: number): DiffContext {
+function contextOf(
+  domainBefore: CompiledPolicy,
+  domainAfter: CompiledPolicy,
+  nowMicros: number,
+): DiffContext {
   const rules = [...domainBefore.rules, ...domainAfter.rules];
   const tables = [domainBefore.plans, domainAfter.plans].filter((table) => table !== undefined);
   const isUnknown = tables.some(hasUnknownRows);

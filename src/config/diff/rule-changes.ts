@@ -1,8 +1,8 @@
 import type { WindowRate } from '../../limiter/fixed-window.js';
 import type { Rate } from '../../limiter/rate.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describeLimit, describePhase } from '../../policy/describe.js';
 import { columnNames } from '../../policy/plans/plan-rate.js';
-import type { DomainPolicy } from '../../policy/policy.js';
 import { canDeny, type Rule } from '../../policy/rule.js';
 import {
   ANSWER_SETTINGS,
@@ -204,7 +204,7 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
 }
 
 /** Adds answers that a rule takes from its domain if the other version of the rule sets them. */
-function withDefaults(rule: Rule, other: Rule, domain: DomainPolicy): Rule {
+function withDefaults(rule: Rule, other: Rule, domain: CompiledPolicy): Rule {
   return {
     ...rule,
     responseHeaders: rule.responseHeaders ?? (other.responseHeaders && domain.responseHeaders),

@@ -4,7 +4,7 @@ import { type DeriveStep, UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.
 import { MatchWork } from '../../policy/match-work.js';
 import { type CustomerPlan, planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
-import { type Algorithm, DEFAULT_HOLD_ENTRY, type DomainPolicy } from '../../policy/policy.js';
+import { type Algorithm, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { DeniedResponse, HeaderFamilies, Rule } from '../../policy/rule.js';
@@ -178,7 +178,7 @@ function sentences(text: string): readonly string[] {
   return [`${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('?') ? '' : '.'}`];
 }
 
-function explainAnswer(rule: Rule, policy: DomainPolicy): ExplainedRule['answer'] {
+function explainAnswer(rule: Rule, policy: CompiledPolicy): ExplainedRule['answer'] {
   return {
     responseHeaders: effective(rule.responseHeaders, policy.responseHeaders),
     requestHeaders: effective(rule.requestHeaders, policy.requestHeaders),

@@ -1,4 +1,4 @@
-import type { DomainPolicy } from '../../policy/policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { nearest } from '../../runtime/nearest-name.js';
 import { plural } from '../../runtime/texts.js';
@@ -66,7 +66,7 @@ export function rulePaths(root: PolicyNode): readonly KeyPath[] {
 export function whyUnmatched(
   keys: KeyPath,
   paths: readonly KeyPath[],
-  policy?: Pick<DomainPolicy, 'rules'>,
+  policy?: Pick<CompiledPolicy, 'rules'>,
 ): string {
   if (keys.length === 0)
     return 'the descriptor has no entries; add an entry, because every rule requires at least one entry';

@@ -1,5 +1,5 @@
 import { CODE, type RateLimitResponse } from '../../codec/messages.js';
-import type { DomainPolicy } from '../../policy/policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { RequestContext } from '../plan.js';
 import type { GivenUpReason } from '../record/decision-record.js';
 import { bodyWithoutLimit } from './denied-response.js';
@@ -39,7 +39,7 @@ export function givenUpAnswer(
 
 /** Returns the member `decision` of the dynamic metadata. It has the same members as one with a limit. */
 function decisionWithoutLimit(
-  { domain }: DomainPolicy,
+  { domain }: CompiledPolicy,
   reason: GivenUpReason,
   denies: boolean,
 ): Readonly<Record<string, unknown>> {

@@ -1,10 +1,10 @@
 import { MAX_SLOTS_PER_ITEM } from '../../limiter/holds/hold.js';
 import { settlingRate } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { textPart, valueInKey } from '../../policy/names/bucket-key.js';
 import { findRow, type PlanTable, valuesOfRow } from '../../policy/plans/plan-table.js';
 import { settledRate } from '../../policy/plans/planned-rules.js';
-import type { DomainPolicy } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import { FIRST_EDITION_DIGITS, firstEditionDigest, type TokenHold } from './hold-token.js';
 
@@ -23,7 +23,7 @@ interface HeldRules {
 }
 
 /** Freed together with the policy. */
-const rulesOf = new WeakMap<DomainPolicy, HeldRules>();
+const rulesOf = new WeakMap<CompiledPolicy, HeldRules>();
 
 /** The values of each rule; freed together with the rule. */
 const settling = new WeakMap<Rule, HeldRule>();
@@ -38,7 +38,7 @@ export function heldRule(rule: Rule): HeldRule {
   return held;
 }
 
-function heldRules(policy: DomainPolicy): HeldRules {
+function heldRules(policy: CompiledPolicy): HeldRules {
   let known = rulesOf.get(policy);
   if (known === undefined) {
     const held = policy.rules.filter(({ hold }) => hold !== undefined).map(heldRule);
@@ -63,7 +63,7 @@ function firstEditionRules(known: HeldRules): ReadonlyMap<string, HeldRule> {
  * store: if the key contained a value of another type, Redis would answer the whole call with an error, including the
  * items of other callers. Stores also cache the place of a bucket by its name alone.
  */
-export function heldRuleOf(policy: DomainPolicy, hold: TokenHold): HeldRule | undefined {
+export function heldRuleOf(policy: CompiledPolicy, hold: TokenHold): HeldRule | undefined {
   const { rule, key, suffix } = hold;
   const known = heldRules(policy);
   const { namePart } = known;

@@ -9,8 +9,7 @@ import type { Clock } from '../../limiter/clock.js';
 import type { Entry } from '../../limiter/entry.js';
 import { answerOf } from '../../limiter/failure-policy.js';
 import { type HoldId, hasBoundId } from '../../limiter/holds/hold.js';
-import type { PolicySet } from '../../policy/compiled-policy.js';
-import type { DomainPolicy } from '../../policy/policy.js';
+import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import type { Rule } from '../../policy/rule.js';
 import { append } from '../../runtime/append.js';
 import { TurnScheduler, turn } from '../../runtime/turns.js';
@@ -104,7 +103,7 @@ export class Holds {
    */
   settle(
     { descriptors, exceeded }: RateLimitRequest,
-    policy: DomainPolicy,
+    policy: CompiledPolicy,
     connection: unknown,
   ): TokenResults | undefined {
     const ends: HoldRecord[][] = [];
@@ -264,7 +263,7 @@ export class Holds {
 
   /** Settles a hold of a token, and returns its work. `hold` is undefined if the token is malformed. */
   #settleHold(
-    policy: DomainPolicy,
+    policy: CompiledPolicy,
     hold: TokenHold | undefined,
     use: Pick<EndProperties, 'source' | 'connection' | 'used' | 'records'>,
     running: Promise<void>[],

@@ -1,6 +1,6 @@
 import { CODE, type Descriptor, type RateLimitResponse } from '../../codec/messages.js';
 import type { Entry } from '../../limiter/entry.js';
-import type { DomainPolicy } from '../../policy/policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
 import { type DescriptorState, hitsOf, isSoft, type MatchedTake, type RequestContext } from '../plan.js';
@@ -24,7 +24,7 @@ const MAX_RECORDED_SOFT_LIMITS = 32;
 /** The part of a {@link RequestContext} that logs and spans need; a domain without a policy has no complete one. */
 export interface ReportedRequest
   extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decidedMicros' | 'states'> {
-  readonly policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>;
+  readonly policy: Pick<CompiledPolicy, 'domain' | 'secretKeys'>;
 }
 
 /** Returns the record of a request from its decisions, or from `reason` if the request has no decisions. */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
-import type { DomainPolicy } from '../../../../src/policy/policy.js';
+import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import { assetPath } from '../../../../src/runtime/assets.js';
 import { entries } from '../../../support/policy/policies.js';
 
 const loaded = loadPolicies([assetPath('deploy/policies/open-api.yaml')]);
-const policy = loaded.policySet.domains.get('open-api') as DomainPolicy;
+const policy = loaded.policySet.domains.get('open-api') as CompiledPolicy;
 const USER_CHATS = '8:open-api6:tenant4:acme14:resource_group10:user-chats';
 const OTHER = '8:open-api6:tenant4:acme14:resource_group1**';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { explain } from '../../../../src/config/show/explain.js';
 import { policyItems } from '../../../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import type { DomainPolicy } from '../../../../src/policy/policy.js';
+import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import { cases } from '../../../support/assert/cases.js';
 import { entries, parse, policyOf, setOf } from '../../../support/policy/policies.js';
 import { transferredPolicies } from '../../../support/policy/transferred-policies.js';
@@ -13,11 +13,11 @@ const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 const nodes = (...lines: string[]): string =>
   `domain: d\ndescriptors:\n${lines.map((line) => `- { ${line} }\n`).join('')}`;
 
-function pathOf(policy: DomainPolicy, entry: string): string {
+function pathOf(policy: CompiledPolicy, entry: string): string {
   return policy.match(entries(entry)).rules[0]?.path ?? '-';
 }
 
-function keyOf(policy: DomainPolicy, entry: string): string {
+function keyOf(policy: CompiledPolicy, entry: string): string {
   return policy.match(entries(entry)).keys[0] ?? '-';
 }
 
@@ -133,7 +133,7 @@ describe('buckets', () => {
   });
 
   test('are shared by a node with share_threshold, even if its list grows', () => {
-    const share = (blocks: string, patterns: string): DomainPolicy =>
+    const share = (blocks: string, patterns: string): CompiledPolicy =>
       policyOf(
         nodes(
           `key: ip, value_cidr: ${blocks}, share_threshold: true, ${ANY}`,
@@ -276,7 +276,7 @@ test('patterns are compiled one by one before another thread uses a policy', () 
   const before = policyOf(text);
   // Those above, three of the order, and its blocks.
   expect([...before.compile()]).toHaveLength(104);
-  const after = transferredPolicies(policyItems(setOf(before))).domains.get('d') as DomainPolicy;
+  const after = transferredPolicies(policyItems(setOf(before))).domains.get('d') as CompiledPolicy;
   for (const value of ['10.2.0.2', '2001:db8::1', '10.1.x', 'r77-', 'x', '9']) {
     expect(after.match(entries(`k=${value}`))).toEqual(before.match(entries(`k=${value}`)));
   }
