@@ -17,7 +17,7 @@ const TEXTS = /^(?:src\/.*\.(?:tsx?|lua|css|html)|test\/.*\.ts|docs\/.*\.md)$/;
 const FEATURES = `
 \`weir migrate\` | | migrate
 \`weir replay\` | ratelimit#218, ratelimit#293, gateway#6786 | replay
-\`weir diff\`, and the changes of a reload | | config/diff diff-thread diff.ts differ change-log rollout
+\`weir diff\`, and the changes of a reload | | config/diff diff.ts differ change-log rollout
 \`weir top\` | | telemetry/top cli/top admin/top operate/top screen top-
 buckets: show, reset, grant, release, and their announcement | ratelimit#191, ratelimit#422, kgateway#2785 | admin/buckets cli/bucket buckets.md storage/controls service/controls integration/buckets open-bucket at-three known-
 the page, and its charts | | src/page /page/ operate/page  telemetry/history images

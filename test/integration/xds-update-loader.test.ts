@@ -41,7 +41,7 @@ function update(resources: readonly Resource[], versionInfo = ''): DiscoveryResp
 
 /** Loads updates in threads, as XdsSource does. */
 class UpdateLoader {
-  readonly #thread = new LoadThread<UpdateRequest>('src/config/xds/update-thread.js');
+  readonly #thread = new LoadThread<UpdateRequest>('loads an update');
 
   load({ resources }: DiscoveryResponse, previous: LoadedPolicies | undefined): Promise<LoadedPolicies> {
     const request = { resources, options: {}, before: inEffectOf(previous) };
@@ -115,5 +115,5 @@ test('rejects a load when it is closed', async () => {
   const loader = new UpdateLoader();
   const loading = loader.load(update([resource('one', 1)]), undefined);
   loader.close();
-  await expect(loading).rejects.toThrow(/the thread that loads policies exited|closed/);
+  await expect(loading).rejects.toThrow(/the thread that loads an update exited|closed/);
 });

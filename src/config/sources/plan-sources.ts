@@ -1,34 +1,18 @@
 import { setTimeout } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
-import { assetPath } from '../../runtime/assets.js';
+import type { Worker } from 'node:worker_threads';
 import { shownAddress } from '../../runtime/shown-address.js';
 import { threadError } from '../../runtime/working-directory.js';
 import type { PlanBytes } from '../read/read-domain.js';
-import { type KnownRows, type SourceFault, serverOf, type UpdateResult } from './redis-rows.js';
-
-/** Path of the thread's script below build/. */
-const SCRIPT = 'src/config/sources/read-rows.js';
-
-/** The workerData of the thread. */
-export interface RowsRequest {
-  readonly address: string;
-  readonly passwordFile: string;
-  readonly known: KnownRows | undefined;
-}
-
-/** The message that asks the thread for an update. */
-export interface RowsUpdate {
-  /** See {@link RedisRows.update}. */
-  readonly isOnlyServer: boolean;
-}
-
-/** The message with which the thread answers each message. */
-export interface RowsAnswer {
-  readonly result: UpdateResult;
-  readonly known: KnownRows | undefined;
-  /** The rows, in shared memory, if they have changed. */
-  readonly bytes: PlanBytes | undefined;
-}
+import { startThread } from '../threads/thread.js';
+import {
+  type KnownRows,
+  type RowsAnswer,
+  type RowsRequest,
+  type RowsUpdate,
+  type SourceFault,
+  serverOf,
+  type UpdateResult,
+} from './redis-rows.js';
 
 /** Keeps the rows of a hash in Redis. Reads them in a thread, because a large hash would delay other callers. */
 export class RowsThread {
@@ -76,12 +60,12 @@ export class RowsThread {
   }
 
   #start(): Worker {
-    const workerData: RowsRequest = {
+    const request: RowsRequest = {
       address: this.#address,
       passwordFile: this.#passwordFile,
       known: this.#known,
     };
-    const thread = new Worker(assetPath(SCRIPT), { name: 'rows of plans', workerData });
+    const thread = startThread('reads rows', request);
     // Without a listener, an error between two updates would end the process.
     thread.on('error', () => {
       if (this.#thread === thread) this.#thread = undefined;

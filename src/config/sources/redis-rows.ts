@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
+import { parentPort } from 'node:worker_threads';
 import { Redis } from '../../runtime/ioredis.js';
 import { authenticate, withoutArguments } from '../../runtime/redis-auth.js';
 import { loadRegularFile, messageOf } from '../../runtime/regular-file.js';
@@ -294,4 +295,37 @@ function shared(bytes: Uint8Array): Uint8Array {
   const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
   copy.set(bytes);
   return copy;
+}
+
+/** What a thread that reads rows is started with. */
+export interface RowsRequest {
+  readonly address: string;
+  readonly passwordFile: string;
+  readonly known: KnownRows | undefined;
+}
+
+/** The message that asks the thread for an update. */
+export interface RowsUpdate {
+  /** See {@link RedisRows.update}. */
+  readonly isOnlyServer: boolean;
+}
+
+/** The message with which the thread answers each message. */
+export interface RowsAnswer {
+  readonly result: UpdateResult;
+  readonly known: KnownRows | undefined;
+  /** The rows, in shared memory, if they have changed. */
+  readonly bytes: PlanBytes | undefined;
+}
+
+/** Reads the rows of a hash for each message of the thread that started this one. */
+export function answerUpdates({ address, passwordFile, known }: RowsRequest): void {
+  const rows = new RedisRows(address, passwordFile, undefined, known);
+  // Only the end of the thread stops an update.
+  const never = new AbortController().signal;
+  parentPort?.on('message', async ({ isOnlyServer }: RowsUpdate) => {
+    const result = await rows.update(never, isOnlyServer);
+    const bytes = result === 'changed' ? rows.bytes : undefined;
+    parentPort?.postMessage({ result, known: rows.known, bytes } satisfies RowsAnswer);
+  });
 }

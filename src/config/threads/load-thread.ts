@@ -5,12 +5,10 @@ import {
   type MessagePort,
   parentPort,
   receiveMessageOnPort,
-  Worker,
-  workerData,
+  type Worker,
 } from 'node:worker_threads';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
-import { assetPath } from '../../runtime/assets.js';
 import { runInTurns } from '../../runtime/turns.js';
 import {
   inEffectOf,
@@ -22,10 +20,10 @@ import {
 } from '../files/load-policies.js';
 import type { PolicyPlace } from '../files/policy-paths.js';
 import { buildBatches, inBatches, type PolicyItem, specItems } from './policy-transfer.js';
-import { lowerThreadPriority, messageOf } from './thread-message.js';
+import { messageOf, startThread, type ThreadTask } from './thread.js';
 
 /** Input of the thread. */
-interface LoadData<Request> {
+export interface LoadTask<Request> {
   readonly request: Request;
   /** Takes the policies. */
   readonly batches: MessagePort;
@@ -40,31 +38,27 @@ type LoadSummary = Omit<ReadPolicies, 'specs'>;
  * the load.
  */
 export class LoadThread<Request> {
-  private readonly script: string;
+  private readonly task: ThreadTask;
   private thread: Worker | undefined;
   private closed = false;
 
-  /** `script` is the path of the thread's script below build/, which calls {@link runLoad}. */
-  constructor(script: string) {
-    this.script = script;
+  /** `task` calls {@link sendLoaded}. */
+  constructor(task: ThreadTask) {
+    this.task = task;
   }
 
   /**
-   * Passes `request`, plain data, to the script. `previous` is the result of the previous load. Rejects if the load
+   * Passes `request`, plain data, to the thread. `previous` is the result of the previous load. Rejects if the load
    * could not run. Only one load may run at a time.
    */
   async load(request: Request, previous: PreviousPolicies | undefined): Promise<LoadedPolicies> {
     const { port1, port2 } = new MessageChannel();
-    const data: LoadData<Request> = { request, batches: port2 };
-    const thread = new Worker(assetPath(this.script), {
-      name: 'policies',
-      workerData: data,
-      transferList: [port2],
-    });
+    const data: LoadTask<Request> = { request, batches: port2 };
+    const thread = startThread(this.task, data, [port2]);
     this.thread = thread;
     // A reload must not keep the process running, but the first load must.
     if (previous !== undefined) thread.unref();
-    const summary = await messageOf<LoadSummary>(thread, 'loads policies').finally(() => {
+    const summary = await messageOf<LoadSummary>(thread, this.task).finally(() => {
       this.thread = undefined;
     });
     const { version, secretKeys, ...report } = summary;
@@ -102,11 +96,8 @@ function* collecting<Result>(steps: Generator<void, Result>): Generator<void, Re
   return step.value;
 }
 
-/** Loads policies with `read`, which gets the request, and sends the result. Runs in the thread. */
-export function runLoad<Request>(read: (request: Request) => ReadPolicies): void {
-  lowerThreadPriority();
-  const { request, batches } = workerData as LoadData<Request>;
-  const { specs, ...summary } = read(request);
+/** Sends what a thread has read. Runs in the thread. */
+export function sendLoaded({ specs, ...summary }: ReadPolicies, batches: MessagePort): void {
   for (const batch of inBatches(specItems(specs, summary.secretKeys))) batches.postMessage(batch);
   parentPort?.postMessage(summary satisfies LoadSummary);
 }
@@ -179,7 +170,7 @@ export class ThreadPolicyLoader implements PolicyLoader {
   private readonly places: readonly PolicyPlace[];
   private readonly options: LoadOptions;
   private readonly rows: () => LoadOptions['rows'];
-  private readonly thread = new LoadThread<LoadRequest>('src/config/threads/policy-thread.js');
+  private readonly thread = new LoadThread<LoadRequest>('loads policies');
 
   /** `rows` returns {@link LoadOptions.rows} for the next load. */
   constructor(

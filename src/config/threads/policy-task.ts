@@ -1,14 +1,13 @@
-import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import type { PolicySet } from '../../policy/compiled-policy.js';
-import { assetPath } from '../../runtime/assets.js';
 import { runToCompletion, turn, withTimeout } from '../../runtime/turns.js';
 import type { ChangeSummary } from '../diff/render-diff.js';
 import { type ConfigForm, rlconfigText, type ShownConfig } from '../show/dump.js';
 import { buildBatches, inBatches, type PolicyItem, policyItems } from './policy-transfer.js';
-import { lowerThreadPriority, messageOf } from './thread-message.js';
+import { messageOf, startThread, type ThreadTask } from './thread.js';
 
 /** Input of the thread. */
-interface TaskData<Data> {
+export interface TaskData<Data> {
   readonly data: Data;
   /** Number of policy sets that follow. */
   readonly sets: number;
@@ -18,22 +17,21 @@ interface TaskData<Data> {
 type TaskMessage = readonly PolicyItem[] | string;
 
 /**
- * Runs a script that calls {@link runTask} in a thread, and resolves with its result. Policies are sent batch by batch,
- * so that this thread decides requests meanwhile. The thread does not keep the process running, and ends if `signal`
- * aborts. `does` completes the sentence "the thread that …". Rejects if the thread does not end its work.
+ * Runs a task in a thread, which calls {@link receivePolicies}, and resolves with its result. Policies are sent batch by
+ * batch, so that this thread decides requests meanwhile. The thread does not keep the process running, and ends if
+ * `signal` aborts. Rejects if the thread does not end its work.
  */
 async function policyTask<Data, Result>(
-  script: string,
-  does: string,
+  task: ThreadTask,
   data: Data,
   policySets: readonly PolicySet[],
   signal?: AbortSignal,
 ): Promise<Result> {
   const input: TaskData<Data> = { data, sets: policySets.length };
-  const thread = new Worker(assetPath(script), { name: 'policy task', workerData: input });
+  const thread = startThread(task, input);
   thread.unref();
   signal?.addEventListener('abort', () => void thread.terminate());
-  const result = messageOf<Result>(thread, does);
+  const result = messageOf<Result>(thread, task);
   // The thread may fail while policies are being sent, when nothing waits for the result yet.
   result.catch(() => {});
   const send = (message: TaskMessage): void => thread.postMessage(message);
@@ -47,10 +45,8 @@ async function policyTask<Data, Result>(
   return result;
 }
 
-/** Receives policies, and sends what `run` returns for them. Runs in the thread, with a low priority. */
-export function runTask<Data>(run: (data: Data, policySets: readonly PolicySet[]) => unknown): void {
-  lowerThreadPriority();
-  const { data, sets } = workerData as TaskData<Data>;
+/** Receives a number of policy sets in the thread, and sends what `run` returns for them. */
+export function receivePolicies(sets: number, run: (policySets: readonly PolicySet[]) => unknown): void {
   const received: PolicySet[] = [];
   let batches: (readonly PolicyItem[])[] = [];
   parentPort?.on('message', (message: TaskMessage) => {
@@ -61,7 +57,7 @@ export function runTask<Data>(run: (data: Data, policySets: readonly PolicySet[]
     received.push({ domains: runToCompletion(buildBatches(batches)), version: message });
     batches = [];
     if (received.length < sets) return;
-    parentPort?.postMessage(run(data, received));
+    parentPort?.postMessage(run(received));
     parentPort?.close();
   });
 }
@@ -86,8 +82,7 @@ export class PolicyDiffer {
     this.#running = new AbortController();
     const { signal } = this.#running;
     const sets = [differing(before, after), differing(after, before)];
-    const script = 'src/config/threads/diff-thread.js';
-    const changes = policyTask<number, ChangeSummary>(script, 'compares policies', nowMicros, sets, signal);
+    const changes = policyTask<number, ChangeSummary>('compares policies', nowMicros, sets, signal);
     return withTimeout(MAX_COMPARISON_MS, changes, () => {
       this.close();
       throw new Error(`the comparison took longer than ${MAX_COMPARISON_MS / 1000} s`);
@@ -120,14 +115,10 @@ export const MAX_RULES_AT_ONCE = 1000;
 export async function renderConfig(form: ConfigForm, shown: ShownConfig): Promise<string | Buffer> {
   const { policySet, ...rest } = shown;
   if (policySet === undefined || rulesOf(policySet) <= MAX_RULES_AT_ONCE) return rlconfigText(form, shown);
-  const script = 'src/config/threads/rlconfig-thread.js';
   const request: ConfigRequest = { ...rest, form };
-  const bytes = await policyTask<ConfigRequest, Uint8Array<ArrayBuffer>>(
-    script,
-    'renders policies',
-    request,
-    [policySet],
-  );
+  const bytes = await policyTask<ConfigRequest, Uint8Array<ArrayBuffer>>('renders policies', request, [
+    policySet,
+  ]);
   return Buffer.from(bytes.buffer);
 }
 

@@ -81,7 +81,7 @@ class XdsSource {
   /** The last valid update as it was received. */
   response: DiscoveryResponse | undefined;
   readonly #policies: XdsPolicies;
-  readonly #loader = new LoadThread<UpdateRequest>('src/config/xds/update-thread.js');
+  readonly #loader = new LoadThread<UpdateRequest>('loads an update');
   readonly #options: LoadOptions;
   readonly #client: AdsClient | undefined;
   #connected = false;
