@@ -17,8 +17,8 @@ export interface TaskData<Data> {
 type TaskMessage = readonly PolicyItem[] | string;
 
 /**
- * Runs a task in a thread, which calls {@link receivePolicies}, and resolves with its result. Policies are sent batch by
- * batch, so that this thread decides requests meanwhile. The thread does not keep the process running, and ends if
+ * Runs a task in a thread, which calls {@link receivePolicies}, and resolves with its result. Policies are sent batch
+ * by batch, so that this thread decides requests meanwhile. The thread does not keep the process running, and ends if
  * `signal` aborts. Rejects if the thread does not end its work.
  */
 async function policyTask<Data, Result>(
