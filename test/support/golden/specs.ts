@@ -33,8 +33,9 @@ const REFERENCE = {
   ...{ shadow, statNames, stores, units, wildcards },
 };
 
-/** Number of random policies. */
+/** Number of random policies, and of those that share a line. */
 const RANDOM = 200;
+const RANDOM_IN_A_LINE = 25;
 
 /** A policy with a name that is unique and stays the same. */
 interface NamedPolicy {
@@ -44,10 +45,24 @@ interface NamedPolicy {
   readonly folder: string;
 }
 
-/** Returns a line for each policy: the digest of its specification, or the places of its errors. */
+/**
+ * Returns a line for each policy of deploy/, of the manual, and for each invalid one: the digest of its specification,
+ * or the places of its errors. The cases of a subject of the reference share a line, and so do random policies.
+ */
 export function specLines(): string {
-  const policies = [...shippedPolicies(), ...manualPolicies(), ...referencePolicies(), ...randomPolicies()];
-  return policies.map((policy) => `${policy.name}: ${resultOf(policy)}\n`).join('');
+  const alone = [...shippedPolicies(), ...manualPolicies(), ...invalidPolicies()];
+  const groups = [...referencePolicies(), ...randomPolicies()];
+  const lines = [
+    ...alone.map((policy) => `${policy.name}: ${resultOf(policy)}`),
+    ...groups.map(
+      ([name, texts]) => `${name}: ${digestOf(texts.map((text) => resultOf(inTest(name, text))))}`,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
 }
 
 /** YAML files with a domain. */
@@ -77,33 +92,36 @@ function manualPolicies(): readonly NamedPolicy[] {
   );
 }
 
-function referencePolicies(): readonly NamedPolicy[] {
-  const cases = Object.entries(REFERENCE).flatMap(([subject, lists]) =>
-    (Object.values(lists) as readonly unknown[])
-      .filter((list) => Array.isArray(list))
-      .flatMap((list: readonly ReferenceCase[]) => list.map((one) => ({ subject, one }))),
-  );
-  const valid = cases.flatMap(({ subject, one }) => [
-    ...(one.rules === undefined
-      ? []
-      : [[`${subject}: ${one.name}`, `domain: d\ndescriptors:\n${one.rules}`]]),
-    ...Object.entries(one.files ?? {}).map(([file, text]) => [`${subject}: ${one.name}: ${file}`, text]),
-  ]);
-  const invalid = INVALID_FILES.map(({ name, text }) => [`invalid: ${name}`, text]);
-  return [...valid, ...invalid].map(([name = '', text = '']) => ({
-    name,
-    text: text.replaceAll('<domain>', 'd'),
-    folder: 'test',
-  }));
+/** Texts of several policies, with their name. */
+type Group = readonly [name: string, texts: readonly string[]];
+
+function referencePolicies(): readonly Group[] {
+  return Object.entries(REFERENCE).map(([subject, lists]) => {
+    const cases = (Object.values(lists) as readonly unknown[]).filter((list) => Array.isArray(list)).flat();
+    return [
+      `reference, ${subject}`,
+      (cases as readonly ReferenceCase[]).flatMap(({ rules, files = {} }) => [
+        ...(rules === undefined ? [] : [`domain: d\ndescriptors:\n${rules}`]),
+        ...Object.values(files),
+      ]),
+    ];
+  });
 }
 
-function randomPolicies(): readonly NamedPolicy[] {
-  const policies = fc.sample(arbitraryPolicy, { seed: 52, numRuns: RANDOM });
-  return policies.map((policy, i) => ({
-    name: `random ${i + 1}`,
-    text: JSON.stringify(policy),
-    folder: 'test',
-  }));
+function invalidPolicies(): readonly NamedPolicy[] {
+  return INVALID_FILES.map(({ name, text }) => inTest(`invalid: ${name}`, text));
+}
+
+function randomPolicies(): readonly Group[] {
+  const texts = fc.sample(arbitraryPolicy, { seed: 52, numRuns: RANDOM }).map((one) => JSON.stringify(one));
+  return Array.from({ length: RANDOM / RANDOM_IN_A_LINE }, (_, i) => [
+    `random from ${i * RANDOM_IN_A_LINE + 1}`,
+    texts.slice(i * RANDOM_IN_A_LINE, (i + 1) * RANDOM_IN_A_LINE),
+  ]);
+}
+
+function inTest(name: string, text: string): NamedPolicy {
+  return { name, text: text.replaceAll('<domain>', 'd'), folder: 'test' };
 }
 
 function resultOf({ text, folder }: NamedPolicy): string {
@@ -113,12 +131,7 @@ function resultOf({ text, folder }: NamedPolicy): string {
     digestOf: () => '',
   };
   const read = source && readDomain([source], files);
-  if (read?.spec !== undefined) {
-    return createHash('sha256')
-      .update(JSON.stringify(plain(read.spec)))
-      .digest('hex')
-      .slice(0, 16);
-  }
+  if (read?.spec !== undefined) return digestOf(plain(read.spec));
   const all = [problems, ...(read?.tableFiles ?? [])].flatMap((list) => list.errors);
   return `errors at ${all.map(({ line, column, path }) => `${line}:${column} ${path}`).join(', ')}`;
 }
