@@ -54,7 +54,7 @@ ${names
       expect(text).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
       return text;
     };
-    await page.locator('#worst table').waitFor({ timeout: 20_000 });
+    await page.locator('#worst table').waitFor();
     expect(await whole('overview')).toContain('<img src=x onerror=alert(1)>');
     for (const view of ['rules', 'top'] as const) {
       await goTo(page, view);
@@ -108,7 +108,7 @@ describePage('ten thousand rules', () => {
     await page.getByText('10,000 rules', { exact: true }).waitFor();
     await expect(page.locator('.rule').count()).resolves.toBe(100);
     await page.getByRole('button', { name: 'Show 100 of 9,900 more' }).click();
-    await expect(page.locator('.rule').count()).resolves.toBe(200);
+    await waitFor('the next rules', async () => (await page.locator('.rule').count()) === 200);
     await page.getByLabel('Filter by path or name').fill('customer-7777');
     await page.getByText('1 rule found').waitFor();
     await page.locator('.rule summary').click();
@@ -126,7 +126,7 @@ describePage('empty states', () => {
     const page = await served.open();
     await page.getByText('No policy is in effect, so weir does not limit any requests.').first().waitFor();
     expect(await axeViolations(page)).toEqual([]);
-    await page.getByText('No requests in the last hour.').waitFor({ timeout: 20_000 });
+    await page.getByText('No requests in the last hour.').waitFor();
     // The domain appears as soon as its file exists.
     folder.write(
       'shop.yaml',
@@ -138,7 +138,7 @@ describePage('empty states', () => {
   test('say how to send a request if there were none, and name settings that turn counting off', async () => {
     await served.start({ env: { TOP_BUCKETS: '0', HISTORY_RULES: '0' } });
     const page = await served.open();
-    await page.getByText('No requests in the last hour.').waitFor({ timeout: 20_000 });
+    await page.getByText('No requests in the last hour.').waitFor();
     await page.getByText('To send a test request, see docs/start.md.').waitFor();
     await expect(page.locator('#worst').innerText()).resolves.toMatch(/^HISTORY_RULES is 0, so weir records/);
     await goTo(page, 'top');

@@ -173,7 +173,7 @@ describePage('while counts and policies change', () => {
       });
     };
     const worst = page.locator('#worst tbody tr').first();
-    await worst.waitFor({ timeout: 20_000 });
+    await worst.waitFor();
     await page.getByRole('link', { name: 'Show affected callers' }).focus();
     await changes(worst);
     await expect(page.evaluate(ACTIVE)).resolves.toEqual(['A', 'Show affected callers']);

@@ -67,7 +67,7 @@ describePage.each(STORES)('%s', (store) => {
   test('charts show what was allowed, denied, and would have been denied', async () => {
     const page = await open();
     // A step of the history lasts five seconds.
-    await page.locator('#worst table').waitFor({ timeout: 20_000 });
+    await page.locator('#worst table').waitFor();
     await expect(page.locator('#worst').innerText()).resolves.toMatch(/customer\s+shop\s+3\s+3\s+0\s/);
     // The denials began before the page was opened, and less than a minute ago.
     await page.locator('#worst td[data-heading="Denials began"] time').first().waitFor();
@@ -89,7 +89,7 @@ describePage.each(STORES)('%s', (store) => {
     expect(new URL(page.url()).search).toBe('?range=1h');
     await page.locator('#view-overview .choice').getByLabel('5 min', { exact: true }).check();
     await page.reload();
-    await page.locator('#worst table').waitFor({ timeout: 20_000 });
+    await page.locator('#worst table').waitFor();
     await expect(axis.innerText()).resolves.toMatch(/^\d\d:\d\d, 5 min ago/);
     // All charts have the same axis.
     await goTo(page, 'rules');

@@ -61,7 +61,8 @@ export async function openPage(browser: Browser, url: string, look: PageOptions 
     if (!losses || !FAILED_REQUEST.test(problem)) problems.push(problem);
   };
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  // As long as other waits. On a busy machine, the browser needs several seconds for a step.
+  page.setDefaultTimeout(60_000);
   page.on('pageerror', (error) => note(`script: ${error.message}`));
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning')
