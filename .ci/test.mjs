@@ -47,7 +47,7 @@ const TOOLS_OF = {
   property: ['redis-server', 'redis-server-old'],
   contract: ['redis-server', 'redis-server-old', 'valkey-server'],
   conformance: [
-    ...['python-hpack', 'h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
+    ...['h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
     ...['grpcurl', 'ghz', 'h2load'],
   ],
   page: ['redis-server', 'chromium'],

@@ -315,16 +315,6 @@ const CATALOGUE = {
       return launcher(folder, `env PYTHONPATH='${folder}' python3`);
     },
   },
-  'python-hpack': {
-    what: 'Python with hpack',
-    pin: 'hpack==4.1.0',
-    optional: 'the HPACK tests with the Python package hpack',
-    without: 'install python3-pip',
-    async fetch(folder) {
-      await pip(folder, '--no-deps', this.pin);
-      return launcher(folder, `env PYTHONPATH='${folder}' python3`);
-    },
-  },
   node24: nodeOfNpm(
     {
       'linux-x64': [
@@ -463,7 +453,6 @@ export const TEST_TOOLS = [
   'grpc-go-client',
   'xds-server',
   'python-grpc',
-  'python-hpack',
   'h2load',
   'promtool',
   'prometheus',

@@ -22,18 +22,6 @@ test('npx jest gives tests the same environment with odd variables and a umask o
   }
 });
 
-test('the run that .ci/run adds leaves nothing odd, in a checkout whose path contains a space', async () => {
-  const url = pathToFileURL(join(repositoryRoot, '.ci/hostile.mjs'));
-  const args = JSON.stringify(['--selectProjects', 'unit', '--testPathPatterns', 'unit/support/environment']);
-  const script = `const { jestAmongOddThings: run } = await import('${url}');
-    const { tests, ...counts } = await run(process.execPath, ${args}, {});
-    process.stdout.write(JSON.stringify(counts));`;
-  // Without its own mark, it would take the enclosing run for leftovers, and end it.
-  const env = { WEIR_TEST_RUN: `among-odd-things-${process.pid}` };
-  const ended = await runToEnd(process.execPath, ['--input-type=module', '-e', script, '--', 'ask'], { env });
-  expect(ended.stdout).toMatch(/\{"passed":3,"failed":0,"notes":\[\]\}$/);
-});
-
 test('what tests and blocks open is closed after their hooks, and a file that leaves a timer open fails', async () => {
   const folder = new TempDir();
   const processes = pathToFileURL(join(repositoryRoot, 'build/test/support/process/processes.js'));

@@ -44,7 +44,7 @@ export function optionalToolPath(name: string): string | undefined {
 /**
  * Returns the path of a program that tests run next to weir: `redis-server`, `redis-server-old`, `valkey-server`,
  * `envoy`, `kubernetes-validate`, `grpcurl`, `h2spec`, `ghz`, `connectconformance`, `grpc-go-client`, `xds-server`,
- * `python-grpc` (a python3 that can import grpc), `python-hpack`, `node20`, `h2load`, `nutcracker`. The path comes from
+ * `python-grpc` (a python3 that can import grpc), `node20`, `h2load`, `nutcracker`. The path comes from
  * WEIR_TEST_<NAME>, from .tools/ where `npm test` puts downloads, or from PATH, in this order. Throws an error if the
  * program is missing.
  */
