@@ -55,7 +55,6 @@ import { SWITCH_AFTER_MS } from '../../src/server/workers/policy-rounds.js';
 import {
   LATE_AFTER_MS,
   REPLACE_AFTER_MS,
-  REPLACE_ALL_SILENT_AFTER_MS,
   SILENT_AFTER_MS,
 } from '../../src/server/workers/worker-watchdog.js';
 import { MAX_ECHOED_UNITS, MAX_METADATA_UNITS } from '../../src/service/answer/dynamic-metadata.js';
@@ -176,7 +175,7 @@ export const BOUNDS = `
 | buckets in memory | ${setting('MEMORY_MAX_BUCKETS')}; ${setting('MEMORY_MAX_BYTES', size)}, plus up to 6 MB of unused memory | weir evicts the bucket that will be full soonest |
 | **Workers (WORKERS)** | | |
 | time for which a new connection waits for a worker that does not answer | ${time(LATE_AFTER_MS)} | another worker gets the connection |
-| time for which a worker does not answer | ${time(SILENT_AFTER_MS)}; ${time(REPLACE_AFTER_MS)}, or ${time(REPLACE_ALL_SILENT_AFTER_MS)} if no worker answers | the worker gets no new connections; weir replaces workers one at a time |
+| time for which a worker does not answer | ${time(SILENT_AFTER_MS)}; ${time(REPLACE_AFTER_MS)} | the worker gets no new connections; weir replaces the worker |
 | time for which new policies wait for a worker that has not loaded them | ${time(SWITCH_AFTER_MS)} | the policies take effect in the other processes |
 | **The debug port** | | |
 | duration of a TLS handshake | ${time(HANDSHAKE_MS)} | ${CONNECTION_ENDS} |

@@ -17,7 +17,7 @@ import {
   type WorkerHealth,
 } from './messages.js';
 import type { LoadingWorker } from './policy-rounds.js';
-import { ConnectionGuard, Heartbeat, WorkerWatchdog } from './worker-watchdog.js';
+import { ConnectionGuard, HEARTBEAT_INTERVAL_MS, Heartbeat } from './worker-watchdog.js';
 
 /** Milliseconds before a crashed worker is replaced. The pause doubles with each further crash. */
 const INITIAL_BACK_OFF_MS = 100;
@@ -112,7 +112,7 @@ export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #slots: WorkerSlot[];
   readonly #aggregated = { metrics: new AggregatedMetrics(), stats: new AggregatedMetrics() };
-  readonly #watchdog: WorkerWatchdog<WorkerSlot>;
+  #watchdog: NodeJS.Timeout | undefined;
   #closing = false;
   #isDraining = false;
   /** Whether any worker ever reached Redis. */
@@ -124,11 +124,6 @@ export class WorkerPool {
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
     this.#slots = Array.from({ length: options.count }, () => new WorkerSlot());
-    this.#watchdog = new WorkerWatchdog({
-      workers: () => this.workers,
-      onSilent: (slot) => this.#onSilent(slot),
-      replace: (slot) => this.#killSilent(slot),
-    });
   }
 
   /**
@@ -145,7 +140,7 @@ export class WorkerPool {
         else reject(error);
       };
       for (const slot of this.#slots) this.#fork(slot);
-      this.#watchdog.start();
+      this.#watchdog = setInterval(() => this.#checkWorkers(), HEARTBEAT_INTERVAL_MS);
     });
   }
 
@@ -195,19 +190,18 @@ export class WorkerPool {
    */
   async drain(why: string, graceMs: number): Promise<void> {
     this.#stopReplacing();
-    this.#watchdog.draining();
     this.#isDraining = true;
     this.broadcast({ kind: 'drain', why });
     for (const slot of this.#slots) if (slot.health === undefined) slot.worker?.process.kill('SIGKILL');
     const timer = setTimeout(() => this.#kill(), graceMs + EXIT_MARGIN_MS);
     await this.#ended();
     clearTimeout(timer);
-    this.#watchdog.stop();
+    clearInterval(this.#watchdog);
   }
 
   async close(): Promise<void> {
     this.#stopReplacing();
-    this.#watchdog.stop();
+    clearInterval(this.#watchdog);
     this.#kill();
     await this.#ended();
   }
@@ -291,7 +285,6 @@ export class WorkerPool {
           'a worker opens its ports only once, after it has started',
         );
         this.#setHealth(slot, message.health);
-        this.#watchdog.listening();
         if (this.#slots.every(({ listens }) => listens)) this.#onStarted?.();
         break;
       case 'health':
@@ -325,17 +318,23 @@ export class WorkerPool {
     this.#options.onChange();
   }
 
-  #onSilent(slot: WorkerSlot): void {
-    const about = { ...nameOf(slot.worker), silentMs: slot.silentMs };
-    this.#options.log.warn(about, 'a worker process does not answer and gets no new connections');
-    this.#options.onChange();
-  }
-
-  #killSilent(slot: WorkerSlot): void {
-    // A start waits for all workers. The program that starts weir, such as systemd, decides how long.
-    if (this.#onStarted !== undefined) return;
-    slot.killedAfterMs ??= slot.heartbeat.silentMs;
-    slot.worker?.process.kill('SIGKILL');
+  /** Pings the workers, and kills those that were silent for too long, so that others replace them. */
+  #checkWorkers(): void {
+    for (const slot of this.workers) {
+      const { heartbeat, listens } = slot;
+      const wasSilent = heartbeat.silent;
+      heartbeat.tick();
+      const { silentMs } = heartbeat;
+      if (listens && heartbeat.silent && !wasSilent) {
+        const about = { ...nameOf(slot.worker), silentMs };
+        this.#options.log.warn(about, 'a worker process does not answer and gets no new connections');
+        this.#options.onChange();
+      }
+      // A start waits for all workers. The program that starts weir, such as systemd, decides how long.
+      if (this.#onStarted !== undefined || !heartbeat.isLost(listens)) continue;
+      slot.killedAfterMs ??= silentMs;
+      slot.worker?.process.kill('SIGKILL');
+    }
   }
 
   #onExit(slot: WorkerSlot, how: string): void {

@@ -4,6 +4,10 @@ import type { ChildProcess } from 'node:child_process';
 export const HEARTBEAT_INTERVAL_MS = 500;
 /** Milliseconds without a message after which a worker is silent. */
 export const SILENT_AFTER_MS = 1500;
+/** Milliseconds of silence after which a worker is replaced. */
+export const REPLACE_AFTER_MS = 5000;
+/** The same during the start, when a worker receives all policies: 300,000 rules took 4 s of a core. */
+export const REPLACE_STARTING_AFTER_MS = 300_000;
 
 /**
  * Tracks whether a worker answers. Silence is measured in ticks of the primary process, which reads the messages of
@@ -28,6 +32,11 @@ export class Heartbeat {
     return this.silentMs >= SILENT_AFTER_MS;
   }
 
+  /** Whether the worker must be replaced. `listens`: its ports are open. */
+  isLost(listens: boolean): boolean {
+    return this.silentMs >= (listens ? REPLACE_AFTER_MS : REPLACE_STARTING_AFTER_MS);
+  }
+
   /** Sends a ping unless one is pending, so that the channel of a worker that hangs contains at most one. */
   ping(): void {
     if (this.#isPinged) return;
@@ -46,104 +55,6 @@ export class Heartbeat {
     if (this.#isPinged) this.#ticks++;
     else this.ping();
   }
-}
-
-/** Milliseconds of silence after which a worker is replaced. */
-export const REPLACE_AFTER_MS = 5000;
-/**
- * Milliseconds of silence if no other worker answers. The cause is then probably the machine, so that killing workers
- * would not help.
- */
-export const REPLACE_ALL_SILENT_AFTER_MS = 15_000;
-/** Milliseconds of silence during the start, when a worker receives all policies: 300,000 rules took 4 s of a core. */
-export const REPLACE_STARTING_AFTER_MS = 300_000;
-/** Milliseconds after a replacement until the next one, unless the new worker listens earlier. */
-const REPLACEMENT_TIMEOUT_MS = 30_000;
-
-/** The part of a worker that the watchdog needs. */
-export interface WatchedWorker {
-  readonly heartbeat: Heartbeat;
-  /** Whether the worker's port is open. */
-  readonly listens: boolean;
-}
-
-export interface WorkerWatchdogOptions<T extends WatchedWorker> {
-  workers(): readonly T[];
-  /** Called when a listening worker becomes silent. */
-  onSilent(worker: T): void;
-  /** Kills the worker, so that another one replaces it. */
-  replace(worker: T): void;
-}
-
-/** Pings workers, and replaces those that are silent for too long, one at a time. */
-export class WorkerWatchdog<T extends WatchedWorker> {
-  readonly #options: WorkerWatchdogOptions<T>;
-  /** Milliseconds since a replacement that does not listen yet. */
-  #replacementMs: number | undefined;
-  #draining = false;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(options: WorkerWatchdogOptions<T>) {
-    this.#options = options;
-  }
-
-  start(): void {
-    this.#timer = setInterval(() => this.tick(), HEARTBEAT_INTERVAL_MS);
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  listening(): void {
-    this.#replacementMs = undefined;
-  }
-
-  /**
-   * Notes a drain. Silent workers are then killed at the same time instead of one by one, because they would only delay
-   * the exit.
-   */
-  draining(): void {
-    this.#draining = true;
-  }
-
-  /** To be called every {@link HEARTBEAT_INTERVAL_MS}. */
-  tick(): void {
-    const workers = this.#options.workers();
-    for (const worker of workers) {
-      const wasSilent = worker.heartbeat.silent;
-      worker.heartbeat.tick();
-      if (worker.listens && worker.heartbeat.silent && !wasSilent) this.#options.onSilent(worker);
-    }
-    if (this.#draining) {
-      for (const worker of workers)
-        if (worker.heartbeat.silentMs >= REPLACE_AFTER_MS) this.#options.replace(worker);
-      return;
-    }
-    if (this.#replacementMs !== undefined) {
-      this.#replacementMs += HEARTBEAT_INTERVAL_MS;
-      if (this.#replacementMs < REPLACEMENT_TIMEOUT_MS) return;
-    }
-    const next = mostSilent(workers.filter((worker) => isDue(worker, workers)));
-    if (next === undefined) return;
-    this.#replacementMs = 0;
-    this.#options.replace(next);
-  }
-}
-
-function isDue(worker: WatchedWorker, workers: readonly WatchedWorker[]): boolean {
-  const { heartbeat, listens } = worker;
-  if (!listens) return heartbeat.silentMs >= REPLACE_STARTING_AFTER_MS;
-  const anotherAnswers = workers.some((other) => other.listens && !other.heartbeat.silent);
-  return heartbeat.silentMs >= (anotherAnswers ? REPLACE_AFTER_MS : REPLACE_ALL_SILENT_AFTER_MS);
-}
-
-function mostSilent<T extends WatchedWorker>(workers: readonly T[]): T | undefined {
-  let most: T | undefined;
-  for (const worker of workers) {
-    if (most === undefined || worker.heartbeat.silentMs > most.heartbeat.silentMs) most = worker;
-  }
-  return most;
 }
 
 /** Milliseconds after which a connection that waits for a worker goes to another one. */
