@@ -1,5 +1,11 @@
 import { BucketCounts } from '../duration-histogram.js';
-import { type Family, StoredFamily, seriesText, type TakeSample } from '../family-registry.js';
+import {
+  type Family,
+  type FamilyHead,
+  StoredFamily,
+  seriesText,
+  type TakeSample,
+} from '../family-registry.js';
 import { UniformSample } from '../reference/duration-stats.js';
 import type { ReferenceStats } from '../reference/reference-stats.js';
 import type { StatSeries } from '../reference/stat-series.js';
@@ -7,42 +13,28 @@ import { escapeMetricName, type MappedStat, type Mapper, type ObserverOptions } 
 
 const HELP = 'An envoyproxy/ratelimit statistic, converted by the statsd_exporter mapping.';
 
-type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
-
-/** One series of a family. */
-interface Sample {
+/** A sample that a counter or gauge adds to. */
+interface Target {
+  readonly head: FamilyHead;
   /** Name with labels. */
   readonly series: string;
-  value: number;
-  /** Number of the reading that `value` belongs to. */
-  reading: number;
+  readonly scale: number;
 }
 
-/** Sample that a statistic adds to, with its factor; null if the statistic is dropped. */
-type Target = { readonly sample: Sample; readonly scale: number } | null;
+/** Durations with the same name and labels. */
+interface MappedObserver {
+  readonly head: FamilyHead;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly of: Observer;
+}
 
 class MappedFamily extends StoredFamily {
-  readonly bySeries = new Map<string, Sample>();
-  readonly observers = new Map<
-    string,
-    { readonly labels: Readonly<Record<string, string>>; readonly of: Observer }
-  >();
-
-  get isEmpty(): boolean {
-    for (const { of } of this.observers.values()) if (!of.isEmpty) return false;
-    return this.bySeries.size === 0;
-  }
-
-  /** Removes samples that no statistic adds to any more. */
-  endReading(reading: number): void {
-    for (const [key, sample] of this.bySeries) if (sample.reading !== reading) this.bySeries.delete(key);
-  }
+  readonly values = new Map<string, number>();
+  readonly observers: MappedObserver[] = [];
 
   eachSample(take: TakeSample): void {
-    for (const { series, value } of this.bySeries.values()) take(series, value);
-    for (const { labels, of } of this.observers.values()) {
-      if (!of.isEmpty) of.eachSample(this.name, labels, take);
-    }
+    for (const [series, value] of this.values) take(series, value);
+    for (const { labels, of } of this.observers) of.eachSample(this.name, labels, take);
   }
 }
 
@@ -64,10 +56,10 @@ export interface MappedMetricsOptions {
 export class MappedMetrics {
   readonly #options: MappedMetricsOptions;
   readonly #labels: Readonly<Record<string, string>>;
-  readonly #families = new Map<string, MappedFamily>();
-  /** Target of each counter of a series, computed when the counter is first used. */
-  readonly #counters = new WeakMap<StatSeries, (Target | undefined)[]>();
-  #reading = 0;
+  /** By name and labels. */
+  readonly #observers = new Map<string, MappedObserver>();
+  /** Target of each counter of a series, or null if it is dropped. Found when the counter is first used. */
+  readonly #counters = new WeakMap<StatSeries, (Target | null | undefined)[]>();
 
   constructor(options: MappedMetricsOptions) {
     this.#options = options;
@@ -78,97 +70,77 @@ export class MappedMetrics {
       const mapped = options.mapper.map(durations.name, 'observer');
       if (mapped === undefined) return;
       const observer = this.#observer(mapped);
-      if (observer === undefined) return;
       const { scale } = mapped;
       durations.addListener({ observe: (millis) => observer.observe(millis * scale) });
     });
   }
 
-  /** Returns all families with samples and their current values. The samples are valid until the next reading. */
+  /** Returns all families with samples. */
   families(): readonly Family[] {
-    this.#reading++;
+    const families = new Map<string, MappedFamily>();
+    // The first type that uses a name keeps it, as in statsd_exporter.
+    const familyOf = (head: FamilyHead): MappedFamily | undefined => {
+      const family = families.get(head.name) ?? new MappedFamily(head);
+      families.set(head.name, family);
+      return family.type === head.type ? family : undefined;
+    };
+    for (const observer of this.#observers.values()) {
+      if (!observer.of.isEmpty) familyOf(observer.head)?.observers.push(observer);
+    }
     for (const series of this.#options.stats.series()) {
-      const { values } = series;
-      for (let at = 0; at < values.length; at++) {
-        const value = values[at] as number;
-        if (value !== 0) this.#add(this.#counter(series, at), value);
+      for (let at = 0; at < series.values.length; at++) {
+        const value = series.values[at] as number;
+        const target = value === 0 ? null : this.#counter(series, at);
+        if (target === null) continue;
+        const values = familyOf(target.head)?.values;
+        values?.set(target.series, (values.get(target.series) ?? 0) + value * target.scale);
       }
     }
-    for (const [name, value] of this.#options.stats.gauges()) this.#set(this.#gauge(name), value);
-    for (const family of this.#families.values()) family.endReading(this.#reading);
-    return [...this.#families.values()].filter(({ isEmpty }) => !isEmpty);
+    for (const [name, value] of this.#options.stats.gauges()) {
+      const target = this.#target(name, 'gauge');
+      if (target !== null) familyOf(target.head)?.values.set(target.series, value * target.scale);
+    }
+    return [...families.values()];
   }
 
-  #add(target: Target, value: number): void {
-    if (target === null) return;
-    const { sample, scale } = target;
-    const before = sample.reading === this.#reading ? sample.value : 0;
-    sample.value = before + value * scale;
-    sample.reading = this.#reading;
-  }
-
-  #set(target: Target, value: number): void {
-    if (target === null) return;
-    target.sample.value = value * target.scale;
-    target.sample.reading = this.#reading;
-  }
-
-  #counter(series: StatSeries, at: number): Target {
+  #counter(series: StatSeries, at: number): Target | null {
     let targets = this.#counters.get(series);
     if (targets === undefined) {
-      targets = new Array<Target | undefined>(series.values.length).fill(undefined);
+      targets = new Array<Target | null | undefined>(series.values.length).fill(undefined);
       this.#counters.set(series, targets);
     }
     let target = targets[at];
     if (target === undefined) {
-      const mapped = this.#options.mapper.map(series.nameAt(at), 'counter');
-      // A counter must not decrease.
-      target = mapped === undefined || mapped.scale < 0 ? null : this.#sample(mapped, 'counter');
+      target = this.#target(series.nameAt(at), 'counter');
       targets[at] = target;
     }
     return target;
   }
 
-  #gauge(name: string): Target {
-    const mapped = this.#options.mapper.map(name, 'gauge');
-    return mapped === undefined ? null : this.#sample(mapped, 'gauge');
-  }
-
-  #sample(mapped: MappedStat, type: 'counter' | 'gauge'): Target {
-    const family = this.#family(mapped, type);
-    if (family === undefined) return null;
+  #target(name: string, type: 'counter' | 'gauge'): Target | null {
+    const mapped = this.#options.mapper.map(name, type);
+    // A counter must not decrease.
+    if (mapped === undefined || (type === 'counter' && mapped.scale < 0)) return null;
     const series = seriesText(mapped.name, { ...this.#labels, ...mapped.labels });
-    let sample = family.bySeries.get(series);
-    if (sample === undefined) {
-      sample = { series, value: 0, reading: 0 };
-      family.bySeries.set(series, sample);
-    }
-    return { sample, scale: mapped.scale };
+    return { head: headOf(mapped, type), series, scale: mapped.scale };
   }
 
-  #observer(mapped: MappedStat): Observer | undefined {
-    const family = this.#family(mapped, mapped.observer.kind);
-    if (family === undefined) return undefined;
+  #observer(mapped: MappedStat): Observer {
     const labels = { ...this.#labels, ...mapped.labels };
     const key = seriesText(mapped.name, labels);
-    let observer = family.observers.get(key);
+    let observer = this.#observers.get(key);
     if (observer === undefined) {
       const { quantiles, now } = this.#options;
-      observer = { labels, of: createObserver(mapped.observer, quantiles, now) };
-      family.observers.set(key, observer);
+      const of = createObserver(mapped.observer, quantiles, now);
+      observer = { head: headOf(mapped, mapped.observer.kind), labels, of };
+      this.#observers.set(key, observer);
     }
     return observer.of;
   }
+}
 
-  /** Returns undefined if another type already uses the name. The first type keeps it, as in statsd_exporter. */
-  #family({ name, help }: MappedStat, type: FamilyType): MappedFamily | undefined {
-    let family = this.#families.get(name);
-    if (family === undefined) {
-      family = new MappedFamily({ name, type, help: help === '' ? HELP : help, aggregator: 'sum' });
-      this.#families.set(name, family);
-    }
-    return family.type === type ? family : undefined;
-  }
+function headOf({ name, help }: MappedStat, type: string): FamilyHead {
+  return { name, type, help: help === '' ? HELP : help, aggregator: 'sum' };
 }
 
 /** Durations of one series. */

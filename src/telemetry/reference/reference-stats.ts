@@ -114,8 +114,8 @@ export class ReferenceStats {
   readonly #service = new StatSeries('ratelimit.service.', Object.keys(SERVICE_COUNTERS));
   readonly #durations = new Map<string, DurationStats>();
   readonly #pools = new Map<string, StatSeries>();
-  /** Series that changed since sinks last read them. */
-  #changed: StatSeries[] = [];
+  /** Series of rules that no longer exist, whose last counts a sink has not read yet. */
+  #removed: StatSeries[] = [];
   #otherRule: StatSeries | undefined;
   #otherDomain: StatSeries | undefined;
   #ruleNames: ReadonlySet<string> | (() => Iterable<string>) = new Set();
@@ -154,7 +154,6 @@ export class ReferenceStats {
 
   /** Counts a decided descriptor in the series of its rule; see RuleMetrics.counted. */
   add(series: StatSeries, take: Take, outcome: TakeOutcome | undefined, shadowed: boolean): void {
-    if (!series.changed) this.#note(series);
     countHits(series.values, this.#options, take, outcome, shadowed);
   }
 
@@ -208,13 +207,11 @@ export class ReferenceStats {
     return series;
   }
 
-  /** Returns the series that may have changed since the previous call. The caller then takes their deltas. */
-  takeChanged(): readonly StatSeries[] {
-    const changed = this.#changed;
-    this.#changed = [];
-    for (const { calls } of this.#durations.values()) changed.push(calls);
-    changed.push(...this.#readPools());
-    return changed;
+  /** Returns every series for a sink, which takes their deltas. */
+  takeSeries(): readonly StatSeries[] {
+    const removed = this.#removed;
+    this.#removed = [];
+    return [...this.series(), ...removed];
   }
 
   /** Passes every counter with a value to `take`. */
@@ -252,13 +249,7 @@ export class ReferenceStats {
   }
 
   #count(series: StatSeries, at: number, more: number): void {
-    if (!series.changed) this.#note(series);
     series.values[at] = counted(series.values[at] as number, more);
-  }
-
-  #note(series: StatSeries): void {
-    series.changed = true;
-    this.#changed.push(series);
   }
 
   #addRule(stat: string, fromCaller: boolean): StatSeries {
@@ -282,8 +273,11 @@ export class ReferenceStats {
     if (byRule.take()) return true;
     if (!this.#mayContainOldRules) return false;
     this.#mayContainOldRules = false;
+    this.#removed = [];
     for (const stat of this.#inRuleBudget) {
       if (this.#isRule(stat)) continue;
+      const series = this.#rules.get(stat);
+      if (series !== undefined) this.#removed.push(series);
       this.#inRuleBudget.delete(stat);
       this.#rules.delete(stat);
       byRule.release();

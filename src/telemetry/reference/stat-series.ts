@@ -18,11 +18,6 @@ export class StatSeries {
   readonly values: number[];
   /** Values that sinks last read. */
   readonly #reported: number[];
-  /**
-   * Whether the series changed since sinks last read it. The code that sets it adds the series to {@link
-   * ReferenceStats.takeChanged}.
-   */
-  changed = false;
 
   /** @param prefix escaped, with a trailing dot */
   constructor(prefix: string, suffixes: readonly string[]) {
@@ -39,7 +34,6 @@ export class StatSeries {
 
   /** Calls `onDelta` for each counter that increased since the previous call, with the increase. */
   takeDeltas(onDelta: (name: string, delta: number) => void): void {
-    this.changed = false;
     for (let i = 0; i < this.values.length; i++) {
       const value = this.values[i] as number;
       const told = this.#reported[i] as number;

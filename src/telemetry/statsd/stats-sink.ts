@@ -100,7 +100,7 @@ export function flushStats(stats: ReferenceStats, sinks: readonly StatsSink[]): 
   const sendDelta = (name: string, delta: number): void => {
     for (const sink of sinks) sink.counter(name, delta);
   };
-  for (const series of stats.takeChanged()) series.takeDeltas(sendDelta);
+  for (const series of stats.takeSeries()) series.takeDeltas(sendDelta);
   for (const [name, value] of stats.gauges()) for (const sink of sinks) sink.gauge(name, value);
   for (const durations of stats.allDurations()) {
     const { samples, count } = durations.takeSamples();
