@@ -47,7 +47,7 @@ export async function checkCommand(args: readonly string[], io: CheckIo): Promis
   if (last !== undefined && note !== undefined) io.err(`weir check: ${note}\n`);
   io.out(options.json ? checkJson(result) : checkTable(result, io.colour));
   if (tally.failure === undefined) return EXIT.OK;
-  const why = await failureAdvice(tally.failure, options.target, {
+  const why = failureAdvice(tally.failure, options.target, {
     method: SHOULD_RATE_LIMIT_PATH,
     timeoutMs: options.timeoutMs,
     whenLate: 'check the server, or raise --timeout',

@@ -68,7 +68,7 @@ describe('a server with tokens and TLS', () => {
     const clear = await bucket([...show, ...withToken(), ...address()]);
     expect(clear).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('speaks TLS, but weir connected without TLS'),
+      stderr: expect.stringContaining('if the port uses TLS, write https://'),
     });
   });
 

@@ -235,7 +235,7 @@ describe('weir health and weir check', () => {
     expect(await weir(['check', '--tls', ...entries], { GRPC_UDS: path })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
-        `unix:${path} does not speak TLS, but weir connected with TLS; remove --tls`,
+        `the TLS handshake with unix:${path} failed; if it does not speak TLS, remove --tls`,
       ),
     });
     expect(await weir(['check', '--address', `unix:${path}`, ...entries])).toMatchObject({ code: 0 });

@@ -5,7 +5,6 @@ import { checkServerIdentity, type TLSSocket } from 'node:tls';
 import { printableLine } from '../../runtime/printable.js';
 import { certificateFault, shown } from '../../runtime/texts.js';
 import { readNamedFile } from '../../server/followed-files.js';
-import { detectProtocol } from './advice.js';
 import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
 
 /** Maximum size of an answer in bytes: the policies of several hundred thousand rules. */
@@ -46,7 +45,7 @@ export async function callDebugPort<Answer>(
     });
   } catch (error) {
     const about = { server, access, changes, sent };
-    return { ok: false, sentence: await callFailureMessage(error as NodeJS.ErrnoException, about) };
+    return { ok: false, sentence: callFailureMessage(error as CallError, about) };
   }
   const body = parseObject(raw.body);
   const isAnswer = Object.entries(fields).every(([name, type]) =>
@@ -176,6 +175,11 @@ export function limitTime(request: ClientRequest, ms: number): void {
   request.once('close', () => clearTimeout(timer));
 }
 
+interface CallError extends NodeJS.ErrnoException {
+  /** Bytes that are not HTTP/1.1. */
+  readonly rawPacket?: Buffer;
+}
+
 interface FailedCall {
   readonly server: DebugServer;
   readonly access: DebugAccess;
@@ -210,12 +214,12 @@ function grpcPortAdvice(access: DebugAccess): string {
 /**
  * Explains why a call failed and what to do, in a sentence without a full stop. The sentence never contains a token.
  */
-async function callFailureMessage(error: NodeJS.ErrnoException, call: FailedCall): Promise<string> {
-  const why = await reason(error, call);
+function callFailureMessage(error: CallError, call: FailedCall): string {
+  const why = reason(error, call);
   return printableLine(call.changes && call.sent ? `${why}${OUTCOME_UNKNOWN}` : why);
 }
 
-async function reason(error: NodeJS.ErrnoException, { server, access, sent }: FailedCall): Promise<string> {
+function reason(error: CallError, { server, access }: FailedCall): string {
   const name = debugName(server);
   const option = addressOption(access);
   const retry = access.isOfCheck ? '' : ', or raise --timeout';
@@ -252,35 +256,30 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
         : 'check that the --tls-ca file contains the CA of this certificate, and that the certificate has not expired';
     return `the certificate of ${name} is not accepted (${certificateFault(error.message)}); ${remedy}`;
   }
-  const other = sent && server.tls ? undefined : await protocolMismatch(server, name, access);
+  // A listener with TLS closes a connection that does not begin with a handshake.
+  const perhapsTls =
+    server.tls || error.code !== 'ECONNRESET'
+      ? ''
+      : `; if the port uses TLS, write https:// before the address, and ${trustAdvice(access)}`;
   return (
-    other ??
+    protocolMismatch(error, server, access) ??
     `the call to ${name} failed: ${error.message}; check that the server runs and that this address is ` +
-      "the server's debug port"
+      `the server's debug port${perhapsTls}`
   );
 }
 
-/** Returns advice if the listener does not use the protocol of the call, else undefined. */
-async function protocolMismatch(
+/** Returns advice if the error of Node.js means that the listener uses another protocol, else undefined. */
+function protocolMismatch(
+  { message, rawPacket }: CallError,
   server: DebugServer,
-  name: string,
   access: DebugAccess,
-): Promise<string | undefined> {
-  const host = server.host.includes(':') ? `[${server.host}]` : server.host;
-  const protocol = await detectProtocol(`${host}:${server.port}`);
-  if (protocol === 'HTTP/2') {
-    return `${name}: ${grpcPortAdvice(access)}`;
-  }
-  if (protocol === 'TLS' && !server.tls) {
-    return (
-      `${name} speaks TLS, but weir connected without TLS; write https:// before the address, and ` +
-      trustAdvice(access)
-    );
-  }
-  if (protocol === 'HTTP/1.1' && server.tls) {
-    return `${name} does not speak TLS, but weir connected with TLS; write http:// before the address`;
-  }
-  return undefined;
+): string | undefined {
+  const name = debugName(server);
+  // A SETTINGS frame, which an HTTP/2 server sends first (RFC 9113 section 3.4).
+  if (rawPacket?.[3] === 4) return `${name}: ${grpcPortAdvice(access)}`;
+  return /wrong version number|disconnected before secure TLS/.test(message)
+    ? `the TLS handshake with ${name} failed; if it does not speak TLS, write http:// before the address`
+    : undefined;
 }
 
 /**

@@ -209,7 +209,7 @@ weir check: 1 of 1 calls failed: nothing listens on 127.0.0.1:<nobody>; start we
     prints: `OK                  0
 OVER_LIMIT          0
 UNAVAILABLE         1
-weir check: 1 of 1 calls failed: 127.0.0.1:<http> speaks HTTP/1.1, not gRPC; specify the server's gRPC port (GRPC_PORT) with --address
+weir check: 1 of 1 calls failed: 127.0.0.1:<http> does not speak gRPC; specify the server's gRPC port (GRPC_PORT) with --address
 `,
   },
   {
@@ -218,7 +218,7 @@ weir check: 1 of 1 calls failed: 127.0.0.1:<http> speaks HTTP/1.1, not gRPC; spe
     prints: `OK                  0
 OVER_LIMIT          0
 UNAVAILABLE         1
-weir check: 1 of 1 calls failed: 127.0.0.1:<tls> speaks TLS, but weir connected without TLS; set --ca to the file with the CA certificate, or use --tls if Node.js trusts the CA
+weir check: 1 of 1 calls failed: 127.0.0.1:<tls> closed the connection without an answer; if it speaks TLS, set --ca to the file with the CA certificate, or use --tls if Node.js trusts the CA
 `,
   },
   {
@@ -236,7 +236,7 @@ weir check: 1 of 1 calls failed: the certificate of 127.0.0.1:<tls> is not accep
     prints: `OK                  0
 OVER_LIMIT          0
 UNAVAILABLE         1
-weir check: 1 of 1 calls failed: 127.0.0.1:<clear> does not speak TLS, but weir connected with TLS; remove --tls, --ca, --cert and --key
+weir check: 1 of 1 calls failed: the TLS handshake with 127.0.0.1:<clear> failed; if it does not speak TLS, remove --tls, --ca, --cert and --key
 `,
   },
   {
@@ -257,13 +257,13 @@ weir check: 1 of 1 calls failed: the host name in weir.invalid:8081 cannot be re
   {
     command: 'health --address 127.0.0.1:<http>',
     code: 1,
-    prints: `weir health: 127.0.0.1:<http> speaks HTTP/1.1, not gRPC; specify the server's gRPC port (GRPC_PORT) with --address
+    prints: `weir health: 127.0.0.1:<http> does not speak gRPC; specify the server's gRPC port (GRPC_PORT) with --address
 `,
   },
   {
     command: 'health --address 127.0.0.1:<tls>',
     code: 1,
-    prints: `weir health: 127.0.0.1:<tls> speaks TLS, but weir connected without TLS; set --ca to the file with the CA certificate, or use --tls if Node.js trusts the CA
+    prints: `weir health: 127.0.0.1:<tls> closed the connection without an answer; if it speaks TLS, set --ca to the file with the CA certificate, or use --tls if Node.js trusts the CA
 `,
   },
 ];

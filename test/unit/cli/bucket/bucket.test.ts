@@ -369,6 +369,6 @@ describe('the server and the token', () => {
       '--address',
       `https://${port.address}`,
     ]);
-    expect([code, err]).toEqual([1, expect.stringContaining('connected with TLS; write http://')]);
+    expect([code, err]).toEqual([1, expect.stringContaining('if it does not speak TLS, write http://')]);
   });
 });
