@@ -246,9 +246,11 @@ function answerLines(
   return [
     `last answer         ${paint(code, answer.overallCode === CODE.OK)}`,
     ...answer.statuses.map((status, i) => `  descriptor ${i + 1}: ${statusText(status, hits)}`),
-    ...answer.responseHeadersToAdd.map(({ key, value }) => `  ${printable(key)}: ${printable(value)}`),
+    ...answer.responseHeadersToAdd.map(
+      ({ key, value }) => `  ${printable(key)}: ${printable(String(value))}`,
+    ),
     ...answer.requestHeadersToAdd.map(
-      ({ key, value }) => `  upstream ${printable(key)}: ${printable(value)}`,
+      ({ key, value }) => `  upstream ${printable(key)}: ${printable(String(value))}`,
     ),
     ...(answer.rawBody?.length ? [`  body: ${printable(bodyText(answer) ?? '')}`] : []),
   ];

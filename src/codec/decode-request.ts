@@ -72,10 +72,15 @@ export class RequestDecoder {
   readonly #bounds: RequestBounds;
   readonly #reader = new WireReader(INVALID_REQUEST);
   readonly #texts = new BytesCache(CACHED_TEXTS, MAX_CACHED_TEXT_BYTES, TEXT_MISSES, textOf);
-  readonly #requests = new BytesCache(CACHED_REQUESTS, MAX_CACHED_REQUEST_BYTES, REQUEST_MISSES, (bytes) => {
-    this.#sampledMisses++;
-    return this.#decode(bytes);
-  });
+  readonly #requests = new BytesCache(
+    CACHED_REQUESTS,
+    MAX_CACHED_REQUEST_BYTES,
+    REQUEST_MISSES,
+    (bytes, start, end) => {
+      this.#sampledMisses++;
+      return this.#decode(bytes, start, end);
+    },
+  );
   #sampled = 0;
   #sampledMisses = 0;
   /** Number of requests that are not looked up. */
@@ -88,30 +93,35 @@ export class RequestDecoder {
     this.#bounds = bounds;
   }
 
-  /** See {@link ServiceCodec.decodeRequest}. */
-  decode(bytes: Uint8Array): RateLimitRequest {
+  /**
+   * Decodes the request in `bytes[start, end)` up to the bounds, see {@link RateLimitRequest.exceeded}. Throws
+   * {@link DecodeError} if the bytes are not a RateLimitRequest, or if a message above {@link RequestBounds.maxBytes}
+   * does not have its domain below this bound. Of such a message, the first `maxBytes` + 1 bytes are enough. The result
+   * does not refer to `bytes`, so their buffer may be reused. Calls with equal messages may share a result.
+   */
+  decode(bytes: Uint8Array, start = 0, end = bytes.length): RateLimitRequest {
     // Long messages are never cached, and say nothing about whether short ones recur.
-    if (bytes.length > MAX_CACHED_REQUEST_BYTES) return this.#decode(bytes);
+    if (end - start > MAX_CACHED_REQUEST_BYTES) return this.#decode(bytes, start, end);
     if (this.#uncached > 0) {
       this.#uncached--;
-      return this.#decode(bytes);
+      return this.#decode(bytes, start, end);
     }
     if (this.#sampled++ === SAMPLED_REQUESTS) {
       if (this.#sampledMisses > SAMPLED_REQUESTS / 2) this.#uncached = UNCACHED_REQUESTS;
       this.#sampled = 0;
       this.#sampledMisses = 0;
     }
-    return this.#requests.read(bytes, 0, bytes.length);
+    return this.#requests.read(bytes, start, end);
   }
 
-  #decode(bytes: Uint8Array): RateLimitRequest {
+  #decode(bytes: Uint8Array, start: number, messageEnd: number): RateLimitRequest {
     const { maxBytes, maxDescriptors, maxEntries } = this.#bounds;
-    const isCut = bytes.length > maxBytes;
-    const end = isCut ? maxBytes : bytes.length;
-    this.#reader.reset(bytes, isCut ? end : undefined);
+    const isCut = messageEnd - start > maxBytes;
+    const end = isCut ? start + maxBytes : messageEnd;
+    this.#reader.reset(bytes, start, isCut ? end : undefined);
     this.#entriesLeft = maxEntries;
-    this.#domainStart = 0;
-    this.#domainEnd = 0;
+    this.#domainStart = start;
+    this.#domainEnd = start;
     const request: DecodedRequest = { domain: '', descriptors: [], hitsAddend: 0, exceeded: undefined };
     try {
       this.#request(request, end, maxDescriptors);

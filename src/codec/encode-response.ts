@@ -26,42 +26,45 @@ const HEADER_VALUE = 0x12;
 const MAX_FIELD_BYTES = 11;
 const MAX_STATUS_BYTES = 9 * MAX_FIELD_BYTES;
 const MAX_HEADER_BYTES = 3 * MAX_FIELD_BYTES;
+/** Digits of the largest number that is a header value, 2^53-1. */
+const MAX_DIGITS = 16;
 
 /** Encodes envoy.service.ratelimit.v3.RateLimitResponse. Omits default values. */
 export class ResponseEncoder {
   readonly #writer = new WireWriter();
 
-  /**
-   * Returns the encoded response. The caller may keep the bytes: they share memory with other responses but are never
-   * overwritten.
-   */
-  encode(response: RateLimitResponse): Uint8Array {
+  /** Returns an upper bound for the number of bytes that {@link writeBefore} writes. */
+  maxLength(response: RateLimitResponse): number {
+    const { statuses, responseHeadersToAdd, requestHeadersToAdd, rawBody, dynamicMetadata } = response;
+    return (
+      3 * MAX_FIELD_BYTES +
+      maxStatusBytes(statuses) +
+      maxHeaderBytes(responseHeadersToAdd) +
+      maxHeaderBytes(requestHeadersToAdd) +
+      (rawBody === undefined ? 0 : rawBody.length) +
+      (dynamicMetadata === undefined ? 0 : maxStructBytes(dynamicMetadata))
+    );
+  }
+
+  /** Writes a response so that it ends before `bytes[end]`. Returns the offset of its first byte. */
+  writeBefore(response: RateLimitResponse, bytes: Uint8Array, end: number): number {
     const { statuses, responseHeadersToAdd, requestHeadersToAdd, rawBody } = response;
     const metadata = response.dynamicMetadata;
-    const bodyBytes = rawBody === undefined ? 0 : rawBody.length;
     const writer = this.#writer;
-    writer.begin(
-      3 * MAX_FIELD_BYTES +
-        maxStatusBytes(statuses) +
-        maxHeaderBytes(responseHeadersToAdd) +
-        maxHeaderBytes(requestHeadersToAdd) +
-        bodyBytes +
-        (metadata === undefined ? 0 : maxStructBytes(metadata)),
-    );
+    writer.begin(bytes, end);
     // Fields are written in reverse order.
     if (metadata !== undefined) {
-      const metadataEnd = writer.position;
       writeStruct(writer, metadata);
-      writer.lengthSince(metadataEnd, RESPONSE_DYNAMIC_METADATA);
+      writer.lengthSince(end, RESPONSE_DYNAMIC_METADATA);
     }
-    if (rawBody !== undefined && bodyBytes > 0) writer.bytesField(RESPONSE_RAW_BODY, rawBody);
+    if (rawBody !== undefined && rawBody.length > 0) writer.bytesField(RESPONSE_RAW_BODY, rawBody);
     writeHeaders(writer, REQUEST_HEADERS_TO_ADD, requestHeadersToAdd);
     writeHeaders(writer, RESPONSE_HEADERS_TO_ADD, responseHeadersToAdd);
     for (let index = statuses.length - 1; index >= 0; index--) {
       writeStatus(writer, statuses[index] as DescriptorStatus);
     }
     writer.numberField(RESPONSE_OVERALL_CODE, response.overallCode);
-    return writer.finish();
+    return writer.position;
   }
 }
 
@@ -78,7 +81,8 @@ function maxHeaderBytes(headers: readonly HeaderValue[]): number {
   let units = 0;
   for (let index = 0; index < headers.length; index++) {
     const header = headers[index] as HeaderValue;
-    units += header.key.length + header.value.length;
+    const { value } = header;
+    units += header.key.length + (typeof value === 'number' ? MAX_DIGITS : value.length);
   }
   return headers.length * MAX_HEADER_BYTES + units * MAX_BYTES_PER_UNIT;
 }
@@ -98,18 +102,26 @@ function writeStatus(writer: WireWriter, status: DescriptorStatus): void {
 }
 
 function writeLimit(writer: WireWriter, limit: CurrentLimit): void {
+  const { encoded } = limit;
+  if (encoded) {
+    writer.encoded(encoded);
+    return;
+  }
   const limitEnd = writer.position;
-  writer.cachedTextField(LIMIT_NAME, limit.name);
+  writer.textField(LIMIT_NAME, limit.name);
   writer.numberField(LIMIT_UNIT_FIELD, limit.unit);
   writer.numberField(LIMIT_REQUESTS_PER_UNIT, limit.requestsPerUnit);
   writer.lengthSince(limitEnd, STATUS_CURRENT_LIMIT);
+  if (encoded === null) limit.encoded = writer.copySince(limitEnd);
 }
 
 function writeHeaders(writer: WireWriter, tag: number, headers: readonly HeaderValue[]): void {
   for (let index = headers.length - 1; index >= 0; index--) {
     const header = headers[index] as HeaderValue;
     const headerEnd = writer.position;
-    writer.textField(HEADER_VALUE, header.value);
+    const { value } = header;
+    if (typeof value === 'number') writer.digitsField(HEADER_VALUE, value);
+    else writer.textField(HEADER_VALUE, value);
     writer.cachedTextField(HEADER_KEY, header.key);
     writer.lengthSince(headerEnd, tag);
   }

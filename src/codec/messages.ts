@@ -71,6 +71,8 @@ export interface CurrentLimit {
   readonly name: string;
   readonly requestsPerUnit: number;
   readonly unit: LimitUnit;
+  /** For an object that recurs: its encoded field, or null before the encoder has set it. */
+  encoded?: Uint8Array | null;
 }
 
 export interface DescriptorStatus {
@@ -85,7 +87,8 @@ export interface DescriptorStatus {
 /** envoy.config.core.v3.HeaderValue. */
 export interface HeaderValue {
   readonly key: string;
-  readonly value: string;
+  /** A number is an integer from 0 to 2^53-1, and stands for its decimal digits. */
+  readonly value: string | number;
 }
 
 export interface RateLimitResponse {
@@ -96,19 +99,6 @@ export interface RateLimitResponse {
   readonly rawBody: Uint8Array | undefined;
   /** google.protobuf.Struct as a JSON object. */
   readonly dynamicMetadata: Readonly<Record<string, unknown>> | undefined;
-}
-
-/** The server side of the codec; see wire-codec.ts. */
-export interface ServiceCodec {
-  /**
-   * Decodes a request up to the bounds of the codec, see {@link RateLimitRequest.exceeded}. Throws {@link DecodeError}
-   * if the bytes are not a RateLimitRequest, or if a message above {@link RequestBounds.maxBytes} does not have its
-   * domain below this bound. Of such a message, the codec needs the first `maxBytes` + 1 bytes. The result does not
-   * refer to `bytes`, so their buffer may be reused. Calls with equal messages may share a result.
-   */
-  decodeRequest(bytes: Uint8Array): RateLimitRequest;
-  /** Encodes a response. Later calls do not change the returned bytes, so a response may wait until it is sent. */
-  encodeResponse(response: RateLimitResponse): Uint8Array;
 }
 
 /** The client side of the codec (client-codec.ts), for `weir check`, `weir ratelimit-client` and tests. */

@@ -30,12 +30,11 @@ export class WireReader {
   }
 
   /**
-   * Starts reading at the first byte of `bytes`. If only the bytes before `cutAt` are read, a field may be longer than
-   * they are.
+   * Starts reading at `bytes[start]`. If only the bytes before `cutAt` are read, a field may be longer than they are.
    */
-  reset(bytes: Uint8Array, cutAt = -1): void {
+  reset(bytes: Uint8Array, start = 0, cutAt = -1): void {
     this.bytes = bytes;
-    this.position = 0;
+    this.position = start;
     this.#cutAt = cutAt;
   }
 

@@ -17,6 +17,7 @@ import {
   type GrpcServer,
   type GrpcServerOptions,
   type ListenAddress,
+  type MessageEncoder,
   type ServerCall,
   type TlsMaterial,
   toGrpcError,
@@ -65,15 +66,16 @@ export class GrpcJsServer implements GrpcServer {
     });
   }
 
-  addUnary(path: string, handler: UnaryHandler): void {
+  addUnary<Response>(path: string, handler: UnaryHandler<Response>, encoder: MessageEncoder<Response>): void {
     const answer = async (call: UnaryCall, callback: sendUnaryData<Buffer>): Promise<void> => {
       try {
         const info = this.#infoOf(call);
-        const response = await handler(call.request, info);
+        const { request } = call;
+        const response = await handler(request, info, 0, request.length);
         if (call.cancelled) info.resetListener?.onReset();
         else info.resetListener?.onForgotten();
-        // grpc-js writes only a Buffer.
-        callback(null, Buffer.from(response.buffer, response.byteOffset, response.length));
+        const bytes = Buffer.allocUnsafe(encoder.maxLength(response));
+        callback(null, bytes.subarray(encoder.writeBefore(response, bytes, bytes.length)));
       } catch (error) {
         callback(statusOf(toGrpcError(error, this.#options.onError)));
       }

@@ -40,12 +40,25 @@ export interface ServerCall {
 }
 
 /**
- * Handles one unary call: takes the bytes of the request message and returns those of the response message. The bytes
- * of `message` are valid only until the handler returns, so what is needed after an `await` must be read first. Returns
- * the response without a promise if possible. Fails by throwing or rejecting with {@link GrpcError}; any other error
- * becomes INTERNAL with a fixed message.
+ * Handles one unary call with the request message in `bytes[start, end)`, and returns the response. The bytes are valid
+ * only until the handler returns, so what is needed after an `await` must be read first. Returns the response without a
+ * promise if possible. Fails by throwing or rejecting with {@link GrpcError}; any other error becomes INTERNAL with a
+ * fixed message.
  */
-export type UnaryHandler = (message: Uint8Array, call: ServerCall) => Uint8Array | Promise<Uint8Array>;
+export type UnaryHandler<Response> = (
+  bytes: Uint8Array,
+  call: ServerCall,
+  start: number,
+  end: number,
+) => Response | Promise<Response>;
+
+/** Encodes responses, from end to start, straight into the output of a connection. Must not throw. */
+export interface MessageEncoder<Response> {
+  /** Returns an upper bound for the encoded length in bytes. */
+  maxLength(response: Response): number;
+  /** Writes a response so that it ends before `bytes[end]`. Returns the offset of its first byte. */
+  writeBefore(response: Response, bytes: Uint8Array, end: number): number;
+}
 
 /** Limits and timeouts of a transport. Each is a documented setting. */
 export interface GrpcServerOptions {
@@ -114,7 +127,7 @@ export interface GrpcLoad {
 /** A gRPC server on one of the two stacks. Register all methods before `listen`. */
 export interface GrpcServer {
   /** Registers a method on the hot path. `path` is `/package.Service/Method`. */
-  addUnary(path: string, handler: UnaryHandler): void;
+  addUnary<Response>(path: string, handler: UnaryHandler<Response>, encoder: MessageEncoder<Response>): void;
   /** Registers a rarely called method, for example of health or reflection. */
   addGenericMethod(method: GenericMethod): void;
   /**

@@ -17,6 +17,14 @@ export interface RequestHead {
   readonly fields: readonly string[];
 }
 
+/** Writes the body of one response. The engine calls {@link writeBefore} at most once, with enough space. */
+export interface BodyWriter {
+  /** Upper bound of the body's length, in bytes. */
+  readonly maxLength: number;
+  /** Writes the body so that it ends before `bytes[end]`. Returns the offset of its first byte. */
+  writeBefore(bytes: Uint8Array, end: number): number;
+}
+
 /**
  * One request and its response, as seen by the protocol on top of HTTP/2. The methods do nothing once the stream is
  * closed.
@@ -38,16 +46,11 @@ export interface ServerStream {
   /** Sends trailers after all data, and ends the response. */
   sendTrailers(fields: readonly HeaderField[]): void;
   /**
-   * Sends headers, a body of `prefix` and `body`, and trailers: {@link sendHeaders}, {@link sendData} and
-   * {@link sendTrailers} in one call, without intermediate copies if the windows allow it. The hot path of a unary
-   * response. Both parts of the body are copied before it returns.
+   * Sends headers, a body, and trailers: {@link sendHeaders}, {@link sendData} and {@link sendTrailers} in one call.
+   * The body is written before this method returns, straight into the output of the connection if the windows allow
+   * it. The hot path of a unary response, with lists that recur.
    */
-  sendResponse(
-    headers: readonly HeaderField[],
-    prefix: Uint8Array,
-    body: Uint8Array,
-    trailers: readonly HeaderField[],
-  ): void;
+  sendResponse(headers: readonly HeaderField[], body: BodyWriter, trailers: readonly HeaderField[]): void;
   /** Ends the stream with RST_STREAM. */
   reset(errorCode: number): void;
   /**

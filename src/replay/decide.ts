@@ -1,5 +1,5 @@
+import { RequestDecoder } from '../codec/decode-request.js';
 import { CODE, type Descriptor, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
-import { createWireCodec } from '../codec/wire-codec.js';
 import type { BucketStore, LocalStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
@@ -86,7 +86,7 @@ export class Decider {
     const { answers, maxLimits, maxMatchWork, maxRegexValueBytes } = server;
     this.#holdNames = answers.holdNames;
     this.#service = new ShouldRateLimit({
-      codec: createWireCodec(),
+      decoder: new RequestDecoder(),
       clock,
       store,
       local: store,

@@ -1,7 +1,8 @@
 import { currentSecretKeys, openTop, TopCounts } from '../admin/top/top-counts.js';
+import { RequestDecoder } from '../codec/decode-request.js';
+import { ResponseEncoder } from '../codec/encode-response.js';
 import { protoFiles } from '../codec/proto-files.js';
 import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
-import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import {
   formatHostPort,
@@ -123,7 +124,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers) {
   const holdMarks = sharedMarks(store, policies, clock);
   const recorders = openRecorders(options, store, metrics, closers);
   const service = new ShouldRateLimit({
-    codec: createWireCodec(requestBounds(settings)),
+    decoder: new RequestDecoder(requestBounds(settings)),
     clock,
     store: store.buckets,
     local: store.local,
@@ -143,7 +144,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers) {
   });
   const { instrumentation } = recorders;
   const grpc = openGrpc(options);
-  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, instrumentation));
+  const handler = unaryHandler(service, metrics, clock, instrumentation);
+  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, handler, new ResponseEncoder());
   health.addTo(grpc, timedBy(metrics.reference, clock));
   exposeReference(settings, metrics, log);
   openStatsSinks(settings, metrics, log, closers);

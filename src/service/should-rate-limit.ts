@@ -1,4 +1,5 @@
-import type { RateLimitRequest, RateLimitResponse, ServiceCodec } from '../codec/messages.js';
+import type { RequestDecoder } from '../codec/decode-request.js';
+import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
 import {
   type BucketStore,
   type LocalStore,
@@ -37,7 +38,7 @@ import { bytesOf, WaitingRequests } from './waiting-requests.js';
 
 /** Dependencies and options of {@link ShouldRateLimit}. */
 export interface ShouldRateLimitOptions extends RequestOptions {
-  readonly codec: ServiceCodec;
+  readonly decoder: Pick<RequestDecoder, 'decode'>;
   readonly clock: Clock;
   readonly store: BucketStore;
   /** Synchronous store in memory for `on_store_failure: local`. */
@@ -60,9 +61,9 @@ const NO_OUTCOMES: readonly TakeOutcome[] = [];
 type Reply = RateLimitResponse | Refusal;
 
 /**
- * Decides RateLimitRequests, independently of transport and store. Accepts encoded messages, and returns encoded
- * answers or a {@link Refusal}. Answers synchronously if the request is small and the store answers synchronously.
- * Large requests wait for their turn. Requests above a bound are answered without a decision.
+ * Decides RateLimitRequests, independently of transport and store. Returns an answer, or a {@link Refusal}. Answers
+ * synchronously if the request is small and the store answers synchronously. Large requests wait for their turn.
+ * Requests above a bound are answered without a decision.
  */
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
@@ -74,9 +75,6 @@ export class ShouldRateLimit {
   readonly #isSynchronous: boolean;
   readonly #waiting: WaitingRequests;
   readonly #holds: Holds;
-  /** This is a field, so that all requests share one function object. */
-  readonly #encoded = (decided: Reply): Uint8Array | Refusal =>
-    decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
 
   constructor(options: ShouldRateLimitOptions) {
     this.#options = options;
@@ -95,25 +93,23 @@ export class ShouldRateLimit {
   }
 
   /**
-   * Decides an encoded request.
-   *
-   * @param message an encoded RateLimitRequest, see {@link ServiceCodec.decodeRequest}; the caller may reuse its buffer
-   *   after this method returns
-   * @returns an encoded RateLimitResponse
+   * Decides the encoded request in `bytes[start, end)`, see {@link RequestDecoder.decode}. The caller may reuse the
+   * buffer after this method returns.
    */
   handle(
-    message: Uint8Array,
+    bytes: Uint8Array,
     caller: Caller = CALLER_WITHOUT_DEADLINE,
-  ): Uint8Array | Refusal | Promise<Uint8Array | Refusal> {
+    start = 0,
+    end = bytes.length,
+  ): Reply | Promise<Reply> {
     const startMicros = this.#startMicros();
     let request: RateLimitRequest;
     try {
-      request = this.#options.codec.decodeRequest(message);
+      request = this.#options.decoder.decode(bytes, start, end);
     } catch (error) {
       return refusalOf(error);
     }
-    const decided = this.#decide(request, message.length, startMicros, caller);
-    return decided instanceof Promise ? decided.then(this.#encoded) : this.#encoded(decided);
+    return this.#decide(request, end - start, startMicros, caller);
   }
 
   /** Decides a decoded request, like {@link handle}. */

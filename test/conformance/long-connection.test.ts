@@ -5,6 +5,7 @@ import { H2Connection } from '../../src/h2/connection.js';
 import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frames.js';
 import { HeaderField } from '../../src/h2/hpack/header-field.js';
 import type { RequestHandler, ServerStream } from '../../src/h2/request-handler.js';
+import { bytesBody } from '../support/h2/bytes-body.js';
 import { frame } from '../support/h2/h2-frames.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 
@@ -69,7 +70,7 @@ class Handler implements RequestHandler {
 
   private answer(stream: ServerStream): void {
     this.answered += 1;
-    stream.sendResponse(OK, PREFIX, BODY, TRAILERS);
+    stream.sendResponse(OK, bytesBody(PREFIX, BODY), TRAILERS);
   }
 }
 

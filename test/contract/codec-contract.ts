@@ -7,8 +7,8 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
   type RequestBounds,
-  type ServiceCodec,
 } from '../../src/codec/messages.js';
+import type { ServiceCodec } from '../support/codec/wire-codec.js';
 
 function hex(text: string): Buffer {
   return Buffer.from(text.replace(/\s/g, ''), 'hex');

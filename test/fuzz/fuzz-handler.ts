@@ -1,5 +1,6 @@
 import { HeaderField } from '../../src/h2/hpack/header-field.js';
 import type { RequestHandler, ServerStream } from '../../src/h2/request-handler.js';
+import { bytesBody } from '../support/h2/bytes-body.js';
 
 const OK = [new HeaderField(':status', '200'), new HeaderField('content-type', 'application/grpc', true)];
 const OK_TRAILERS = [new HeaderField('grpc-status', '0', true)];
@@ -141,7 +142,7 @@ export class FuzzHandler implements RequestHandler {
 
   /** Answers, outside of any call by the engine, the streams that wait for it. */
   answerLater(): void {
-    for (const stream of this.later.splice(0)) stream.sendResponse(OK, PREFIX, BODY, OK_TRAILERS);
+    for (const stream of this.later.splice(0)) stream.sendResponse(OK, bytesBody(PREFIX, BODY), OK_TRAILERS);
   }
 
   /** Returns the log and the size of the bodies. */
@@ -154,13 +155,13 @@ export class FuzzHandler implements RequestHandler {
     switch (state.behaviour) {
       case 'unary':
       case 'keep':
-        stream.sendResponse(OK, PREFIX, BODY, OK_TRAILERS);
+        stream.sendResponse(OK, bytesBody(PREFIX, BODY), OK_TRAILERS);
         return;
       case 'large':
-        stream.sendResponse(OK, PREFIX, LARGE_BODY, HUGE_TRAILERS);
+        stream.sendResponse(OK, bytesBody(PREFIX, LARGE_BODY), HUGE_TRAILERS);
         return;
       case 'bare':
-        stream.sendResponse(OK, PREFIX, BODY, []);
+        stream.sendResponse(OK, bytesBody(PREFIX, BODY), []);
         return;
       case 'empty':
         stream.sendHeaders(OK, false);

@@ -11,6 +11,7 @@ import { BoundUnaryMethod, WaitingStreams } from '../../src/grpc/h2-transport/un
 import { expectAtMost, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { FakeTimerSource } from '../support/clock/fake-timer-source.js';
+import { BYTES } from '../support/grpc/bytes-encoder.js';
 import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../support/grpc/fake-server-stream.js';
 import { prefixed } from '../support/h2/http2-client.js';
 
@@ -173,7 +174,8 @@ class World {
   #addUnary(): void {
     const waiting = new WaitingStreams();
     const handlers = {
-      '/t.T/Now': (message: Uint8Array) => message,
+      '/t.T/Now': (bytes: Uint8Array, _call: unknown, start: number, end: number) =>
+        bytes.subarray(start, end),
       '/t.T/Throw': () => {
         throw new Error('thrown');
       },
@@ -183,7 +185,10 @@ class World {
         ),
     };
     for (const [path, handler] of Object.entries(handlers)) {
-      this.router.add(path, (head) => new BoundUnaryMethod(path, handler, head, this.context, waiting));
+      this.router.add(
+        path,
+        (head) => new BoundUnaryMethod(path, handler, BYTES, head, this.context, waiting),
+      );
     }
   }
 

@@ -169,7 +169,7 @@ function headers(name: string, list: RateLimitResponse['responseHeadersToAdd']):
     name,
     message([
       ['key', quoted(key)],
-      ['value', value === '' ? undefined : quoted(value)],
+      ['value', value === '' ? undefined : quoted(String(value))],
     ]),
   ]);
 }

@@ -59,8 +59,9 @@ const writer = new WireWriter();
  * WireWriter requires.
  */
 export function writeMessage(maxBytes: number, fill: (writer: WireWriter) => void): Buffer {
-  writer.begin(maxBytes);
+  const bytes = Buffer.allocUnsafe(maxBytes);
+  writer.begin(bytes, maxBytes);
   fill(writer);
-  // Copied, so that a small message that is kept does not keep the whole slab in memory.
-  return Buffer.from(writer.finish());
+  // Copied, so that a small message that is kept does not keep the rest in memory.
+  return Buffer.from(bytes.subarray(writer.position));
 }

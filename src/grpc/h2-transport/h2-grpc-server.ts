@@ -8,6 +8,7 @@ import type {
   GrpcServer,
   GrpcServerOptions,
   ListenAddress,
+  MessageEncoder,
   TlsMaterial,
   UnaryHandler,
 } from '../grpc-server.js';
@@ -45,8 +46,11 @@ export class H2GrpcServer implements GrpcServer {
     });
   }
 
-  addUnary(path: string, handler: UnaryHandler): void {
-    this.#router.add(path, (head) => new BoundUnaryMethod(path, handler, head, this.#context, this.#waiting));
+  addUnary<Response>(path: string, handler: UnaryHandler<Response>, encoder: MessageEncoder<Response>): void {
+    this.#router.add(
+      path,
+      (head) => new BoundUnaryMethod(path, handler, encoder, head, this.#context, this.#waiting),
+    );
   }
 
   addGenericMethod(method: GenericMethod): void {

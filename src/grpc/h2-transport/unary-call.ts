@@ -1,7 +1,14 @@
-import type { ServerStream } from '../../h2/request-handler.js';
+import { ERROR_CODE } from '../../h2/failure.js';
+import type { BodyWriter, ServerStream } from '../../h2/request-handler.js';
 import { freeBuffer } from '../../runtime/free-buffer.js';
 import type { ResetListener } from '../../runtime/signal.js';
-import { GrpcError, type ServerCall, STATUS, type UnaryHandler } from '../grpc-server.js';
+import {
+  GrpcError,
+  type MessageEncoder,
+  type ServerCall,
+  STATUS,
+  type UnaryHandler,
+} from '../grpc-server.js';
 import type { GrpcServerState } from './call-context.js';
 import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
@@ -16,32 +23,36 @@ const MICROS_PER_MS = 1000;
  */
 export const LATE_REQUEST_MS = 2000;
 
-/** Reused for each response, because the engine copies it. */
-const PREFIX = Buffer.alloc(PREFIX_BYTES);
-
 /**
  * Unary calls with one head. It also acts as their {@link StreamHandler} until request data arrives, so that a call
- * with an immediate response, and a message in one chunk, allocates only one {@link UnaryCall}.
+ * with an immediate response, and a message in one chunk, allocates only one {@link UnaryCall}. It is the {@link
+ * BodyWriter} of its response as well, which is written before another response is sent.
  */
-export class BoundUnaryMethod implements BoundMethod, StreamHandler {
+export class BoundUnaryMethod<Response = unknown> implements BoundMethod, StreamHandler, BodyWriter {
   readonly path: string;
-  readonly handler: UnaryHandler;
+  readonly handler: UnaryHandler<Response>;
   readonly context: GrpcServerState;
   readonly timeoutMicros: number;
   /** `grpc-encoding` of the request. */
   readonly encoding: string;
+  /** For the response that is being sent, see {@link BodyWriter}. */
+  maxLength = 0;
+  #response: Response | undefined;
+  readonly #encoder: MessageEncoder<Response>;
   readonly #headers: ResponseFields;
   readonly #waiting: WaitingStreams;
 
   constructor(
     path: string,
-    handler: UnaryHandler,
+    handler: UnaryHandler<Response>,
+    encoder: MessageEncoder<Response>,
     head: GrpcHead,
     context: GrpcServerState,
     waiting: WaitingStreams,
   ) {
     this.path = path;
     this.handler = handler;
+    this.#encoder = encoder;
     this.context = context;
     this.timeoutMicros = head.timeoutMicros;
     this.encoding = head.encoding;
@@ -62,7 +73,7 @@ export class BoundUnaryMethod implements BoundMethod, StreamHandler {
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void {
     if (endStream && isPlainMessage(chunk, start, end, this.context.maxMessageBytes)) {
       // The message is read in place. It is valid, and the handler may use it, only while this method runs.
-      new UnaryCall(stream, this).run(chunk.subarray(start + PREFIX_BYTES, end));
+      new UnaryCall(stream, this).run(chunk, start + PREFIX_BYTES, end);
       // The engine itself consumes the rest of a call that has ended.
       stream.consumed(end - start);
       return;
@@ -82,19 +93,28 @@ export class BoundUnaryMethod implements BoundMethod, StreamHandler {
   }
 
   /** The request takes longer, so it gets its own state and deadline. */
-  startGathering(stream: ServerStream): UnaryCall {
+  startGathering(stream: ServerStream): UnaryCall<Response> {
     const call = new UnaryCall(stream, this);
     call.awaitRequest();
     return call;
   }
 
-  sendMessage(stream: ServerStream, message: Uint8Array): void {
-    const length = message.length;
-    PREFIX[1] = length >>> 24;
-    PREFIX[2] = length >>> 16;
-    PREFIX[3] = length >>> 8;
-    PREFIX[4] = length;
-    stream.sendResponse(this.#headers, PREFIX, message, TRAILERS_OK);
+  sendMessage(stream: ServerStream, response: Response): void {
+    this.#response = response;
+    this.maxLength = PREFIX_BYTES + this.#encoder.maxLength(response);
+    stream.sendResponse(this.#headers, this, TRAILERS_OK);
+    this.#response = undefined;
+  }
+
+  writeBefore(bytes: Uint8Array, end: number): number {
+    const start = this.#encoder.writeBefore(this.#response as Response, bytes, end);
+    const length = end - start;
+    bytes[start - 5] = 0;
+    bytes[start - 4] = length >>> 24;
+    bytes[start - 3] = length >>> 16;
+    bytes[start - 2] = length >>> 8;
+    bytes[start - 1] = length;
+    return start - PREFIX_BYTES;
   }
 
   sendError(stream: ServerStream, error: GrpcError): void {
@@ -108,12 +128,12 @@ export class BoundUnaryMethod implements BoundMethod, StreamHandler {
 }
 
 /** One unary call: first the request as received so far, then the information for its handler. */
-class UnaryCall implements ServerCall, StreamHandler, Expiring {
+class UnaryCall<Response> implements ServerCall, StreamHandler, Expiring {
   dueAt = 0;
   heapIndex = -1;
   resetListener: ResetListener | undefined = undefined;
   readonly #stream: ServerStream;
-  readonly #target: BoundUnaryMethod;
+  readonly #target: BoundUnaryMethod<Response>;
   /** NaN until it is first read. */
   #deadlineMicros = Number.NaN;
   /** Set if the request arrives in several chunks. */
@@ -124,7 +144,7 @@ class UnaryCall implements ServerCall, StreamHandler, Expiring {
   #running = false;
   #ended = false;
 
-  constructor(stream: ServerStream, target: BoundUnaryMethod) {
+  constructor(stream: ServerStream, target: BoundUnaryMethod<Response>) {
     this.#stream = stream;
     this.#target = target;
   }
@@ -183,16 +203,16 @@ class UnaryCall implements ServerCall, StreamHandler, Expiring {
     if (delayMs !== Number.POSITIVE_INFINITY) context.deadlines.add(this, delayMs);
   }
 
-  /** Passes the complete message to the handler. It is not used after this method returns. */
-  run(message: Uint8Array): void {
-    let result: Uint8Array | Promise<Uint8Array>;
+  /** Passes the complete message to the handler. The bytes are not used after this method returns. */
+  run(bytes: Uint8Array, start: number, end: number): void {
+    let result: Response | Promise<Response>;
     try {
-      result = this.#target.handler(message, this);
+      result = this.#target.handler(bytes, this, start, end);
     } catch (error) {
       this.#fail(this.#target.context.toGrpcError(error));
       return;
     }
-    if (isPromise(result)) this.#wait(result);
+    if (result instanceof Promise) this.#wait(result);
     else this.#succeed(result);
   }
 
@@ -263,12 +283,12 @@ class UnaryCall implements ServerCall, StreamHandler, Expiring {
   #runAndFree(message: Buffer): void {
     this.#heldBytes = message.length;
     this.#stream.connection.addHeldBytes(this.#heldBytes);
-    this.run(message);
+    this.run(message, 0, message.length);
     freeBuffer(message);
   }
 
   /** Waits for the response or the deadline. */
-  #wait(result: Promise<Uint8Array>): void {
+  #wait(result: Promise<Response>): void {
     const { timeoutMicros, context } = this.#target;
     this.#stream.state = this;
     this.#running = true;
@@ -282,8 +302,8 @@ class UnaryCall implements ServerCall, StreamHandler, Expiring {
       context.deadlines.add(this, leftMicros / MICROS_PER_MS);
     }
     result.then(
-      (message) => {
-        if (!this.#ended) this.#succeed(message);
+      (response) => {
+        if (!this.#ended) this.#succeed(response);
         else this.resetListener?.onReset();
       },
       (error: unknown) => {
@@ -293,16 +313,22 @@ class UnaryCall implements ServerCall, StreamHandler, Expiring {
     );
   }
 
-  #succeed(message: Uint8Array): void {
+  #succeed(response: Response): void {
     this.#finish();
-    if (this.resetListener !== undefined) this.#sendAndRemember(message, this.resetListener);
-    else this.#target.sendMessage(this.#stream, message);
+    try {
+      if (this.resetListener !== undefined) this.#sendAndRemember(response, this.resetListener);
+      else this.#target.sendMessage(this.#stream, response);
+    } catch (error) {
+      // A part of the response may be sent already.
+      this.#target.context.toGrpcError(error);
+      this.#stream.reset(ERROR_CODE.INTERNAL_ERROR);
+    }
   }
 
   /** Separate from {@link #succeed}, which stays short for calls without a listener. */
-  #sendAndRemember(message: Uint8Array, listener: ResetListener): void {
+  #sendAndRemember(response: Response, listener: ResetListener): void {
     const call = this.#target.context.rememberAnswered(this.#stream, listener);
-    this.#target.sendMessage(this.#stream, message);
+    this.#target.sendMessage(this.#stream, response);
     call.isBlocked = this.#stream.queuedBytes > 0;
   }
 
@@ -359,8 +385,4 @@ function isPlainMessage(chunk: Buffer, start: number, end: number, maxBytes: num
         (chunk[start + 4] as number)) ===
       length
   );
-}
-
-function isPromise(result: Uint8Array | Promise<Uint8Array>): result is Promise<Uint8Array> {
-  return (result as Partial<Promise<Uint8Array>>).then !== undefined;
 }

@@ -28,8 +28,8 @@ interface Block {
   readonly bytes: Uint8Array;
 }
 
-/** Maximum number of {@link Block}s of a connection: the headers and the trailers of calls that succeed. */
-const MAX_BLOCKS = 2;
+/** Maximum number of {@link Block}s of a connection: for calls that succeed, headers by content type, and trailers. */
+const MAX_BLOCKS = 3;
 
 /**
  * Encodes the header blocks of one connection (RFC 7541). Blocks must be sent in the order in which they are encoded. A
@@ -66,8 +66,8 @@ export class HpackEncoder {
 
   /** Returns an upper bound for the number of bytes that {@link encode} writes for `fields`, including size updates. */
   maxLength(fields: readonly HeaderField[]): number {
-    const block = this.#blockOf(fields);
-    if (block !== undefined) return block.bytes.length;
+    const block = this.blockOf(fields);
+    if (block !== undefined) return block.length;
     let length = MAX_SIZE_UPDATES * MAX_INTEGER_OCTETS;
     for (let i = 0; i < fields.length; i++) {
       const field = fields[i] as HeaderField;
@@ -81,11 +81,10 @@ export class HpackEncoder {
    * after the block.
    */
   encode(fields: readonly HeaderField[], out: Uint8Array, at: number): number {
-    const block = this.#blockOf(fields);
+    const block = this.blockOf(fields);
     if (block !== undefined) {
-      const { bytes } = block;
-      for (let i = 0; i < bytes.length; i++) out[at + i] = bytes[i] as number;
-      return at + bytes.length;
+      for (let i = 0; i < block.length; i++) out[at + i] = block[i] as number;
+      return at + block.length;
     }
     const start = this.#sizeChanged ? this.#writeSizeUpdates(out, at) : at;
     let end = start;
@@ -97,17 +96,22 @@ export class HpackEncoder {
       else end = writeLiteral(field, WITHOUT_INDEXING, WITHOUT_INDEXING_MASK, out, end);
     }
     if (size !== this.#size) this.#blocks.length = 0;
-    else if (end - start === fields.length && this.#blocks.length < MAX_BLOCKS) {
+    else if (end > start && end - start === fields.length && this.#blocks.length < MAX_BLOCKS) {
       // Each field takes one octet, so all of them are in a table.
       this.#blocks.push({ fields, bytes: new Uint8Array(out.subarray(start, end)) });
     }
     return end;
   }
 
-  #blockOf(fields: readonly HeaderField[]): Block | undefined {
+  /**
+   * Returns what {@link encode} would write for `fields`, if it was called with the same list before and the encoded
+   * fields are still the same.
+   */
+  blockOf(fields: readonly HeaderField[]): Uint8Array | undefined {
     const blocks = this.#blocks;
     for (let i = 0; i < blocks.length; i++) {
-      if ((blocks[i] as Block).fields === fields) return blocks[i];
+      const block = blocks[i] as Block;
+      if (block.fields === fields) return block.bytes;
     }
     return undefined;
   }

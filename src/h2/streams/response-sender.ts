@@ -11,6 +11,7 @@ import {
 } from '../frames.js';
 import { HpackEncoder } from '../hpack/encoder.js';
 import type { HeaderField } from '../hpack/header-field.js';
+import type { BodyWriter } from '../request-handler.js';
 import { type H2Stream, sendable } from './stream.js';
 
 const NO_BYTES = new Uint8Array(0);
@@ -82,61 +83,48 @@ export class ResponseSender {
     this.#finish(stream);
   }
 
-  /** Kept small: handles the case that the windows and one frame have space for the whole response. */
+  /** Kept small: handles the case that the windows and one frame have space, and both lists were sent before. */
   sendResponse(
     stream: H2Stream,
     headers: readonly HeaderField[],
-    prefix: Uint8Array,
-    body: Uint8Array,
+    body: BodyWriter,
     trailers: readonly HeaderField[],
   ): void {
     const { encoder } = this;
     const output = this.#output;
-    const size = prefix.length + body.length;
-    const headersBound = encoder.maxLength(headers);
-    const trailersBound = encoder.maxLength(trailers);
+    const headersBlock = encoder.blockOf(headers);
+    const trailersBlock = encoder.blockOf(trailers);
+    const maxLength = body.maxLength;
     if (
-      size === 0 ||
-      trailers.length === 0 ||
-      size > stream.sendWindow ||
-      size > this.window ||
-      size > this.maxFrameBytes ||
-      headersBound > this.maxFrameBytes ||
-      trailersBound > this.maxFrameBytes
+      headersBlock === undefined ||
+      trailersBlock === undefined ||
+      maxLength > stream.sendWindow ||
+      maxLength > this.window ||
+      maxLength > this.maxFrameBytes
     ) {
-      this.#sendResponseInParts(stream, headers, prefix, body, trailers);
+      this.#sendResponseInParts(stream, headers, body, trailers);
       return;
     }
     const { id } = stream;
-    const start = output.reserve(3 * FRAME_HEADER_BYTES + headersBound + size + trailersBound);
+    const headersEnd = FRAME_HEADER_BYTES + headersBlock.length;
+    const trailersLength = FRAME_HEADER_BYTES + trailersBlock.length;
+    const start = output.reserve(headersEnd + FRAME_HEADER_BYTES + maxLength + trailersLength);
     const { bytes } = output;
-    const headersEnd = encoder.encode(headers, bytes, start + FRAME_HEADER_BYTES);
-    writeFrameHeader(
-      bytes,
-      start,
-      headersEnd - start - FRAME_HEADER_BYTES,
-      FRAME_TYPE.HEADERS,
-      FLAG.END_HEADERS,
-      id,
-    );
-    writeFrameHeader(bytes, headersEnd, size, FRAME_TYPE.DATA, 0, id);
-    let at = headersEnd + FRAME_HEADER_BYTES;
-    copyInto(bytes, at, prefix, 0, prefix.length);
-    at += prefix.length;
-    copyInto(bytes, at, body, 0, body.length);
-    at += body.length;
-    const trailersEnd = encoder.encode(trailers, bytes, at + FRAME_HEADER_BYTES);
-    writeFrameHeader(
-      bytes,
-      at,
-      trailersEnd - at - FRAME_HEADER_BYTES,
-      FRAME_TYPE.HEADERS,
-      FLAG.END_HEADERS | FLAG.END_STREAM,
-      id,
-    );
-    output.end = trailersEnd;
-    stream.sendWindow -= size;
-    this.window -= size;
+    writeFrameHeader(bytes, start, headersBlock.length, FRAME_TYPE.HEADERS, FLAG.END_HEADERS, id);
+    copyInto(bytes, start + FRAME_HEADER_BYTES, headersBlock, 0, headersBlock.length);
+    const dataAt = start + headersEnd + FRAME_HEADER_BYTES;
+    const bodyEnd = dataAt + maxLength;
+    const bodyStart = body.writeBefore(bytes, bodyEnd);
+    const length = bodyEnd - bodyStart;
+    if (bodyStart > dataAt) bytes.copyWithin(dataAt, bodyStart, bodyEnd);
+    writeFrameHeader(bytes, start + headersEnd, length, FRAME_TYPE.DATA, 0, id);
+    const at = dataAt + length;
+    const flags = FLAG.END_HEADERS | FLAG.END_STREAM;
+    writeFrameHeader(bytes, at, trailersBlock.length, FRAME_TYPE.HEADERS, flags, id);
+    copyInto(bytes, at + FRAME_HEADER_BYTES, trailersBlock, 0, trailersBlock.length);
+    output.end = at + trailersLength;
+    stream.sendWindow -= length;
+    this.window -= length;
     this.#control.earned += CONTROL_FRAMES_PER_MESSAGE;
     stream.headersSent = true;
     this.#finish(stream);
@@ -227,12 +215,12 @@ export class ResponseSender {
   #sendResponseInParts(
     stream: H2Stream,
     headers: readonly HeaderField[],
-    prefix: Uint8Array,
-    body: Uint8Array,
+    body: BodyWriter,
     trailers: readonly HeaderField[],
   ): void {
     this.sendHeaders(stream, headers, false);
-    const message = Buffer.concat([prefix, body]);
+    const space = Buffer.allocUnsafe(body.maxLength);
+    const message = space.subarray(body.writeBefore(space, space.length));
     if (trailers.length === 0) {
       this.sendData(stream, message, true);
       return;

@@ -4,7 +4,7 @@ import { HEAD_WORK, REQUEST_WORK, type ReadQuantum } from '../frame-reader.js';
 import { INITIAL_WINDOW_BYTES, type OutputBuffer, writeRstStream, writeWindowUpdate } from '../frames.js';
 import { HeaderField, type HeaderList } from '../hpack/header-field.js';
 import type { H2Limits } from '../limits.js';
-import type { RequestHandler, ServerConnection } from '../request-handler.js';
+import type { BodyWriter, RequestHandler, ServerConnection } from '../request-handler.js';
 import { type CheckedHead, checkTrailers, MalformedHead, requestHead } from '../request-head.js';
 import { type ResponseEvents, ResponseSender } from './response-sender.js';
 import { H2Stream, overflowsWindow, ReceiveWindow, type StreamOperations } from './stream.js';
@@ -89,8 +89,9 @@ export class Streams implements StreamOperations, ResponseEvents {
   #sendWindowBytes = INITIAL_WINDOW_BYTES;
   /** Streams with higher ids are ignored, as announced by the last GOAWAY. */
   #lastAllowedId = Number.POSITIVE_INFINITY;
-  /** The previous request head. The next one is probably similar. */
+  /** The previous request head, and its list. The next one is probably the same, or similar. */
   #lastHead: CheckedHead | undefined = undefined;
+  #lastList: HeaderList | undefined = undefined;
   /** Bytes of the header lists of open streams, counting shared lists once. */
   #headBytes = 0;
   readonly #streamBatch: number;
@@ -154,10 +155,16 @@ export class Streams implements StreamOperations, ResponseEvents {
       this.#refuseFields(id, endStream);
       return undefined;
     }
-    const head = requestHead(list, this.#lastHead);
-    if (head instanceof MalformedHead) return MALFORMED;
-    const headBytes = head === this.#lastHead ? 0 : list.size;
-    this.#lastHead = head;
+    let head = this.#lastHead;
+    let headBytes = 0;
+    if (head === undefined || list !== this.#lastList) {
+      const next = requestHead(list, head);
+      if (next instanceof MalformedHead) return MALFORMED;
+      if (next !== head) headBytes = list.size;
+      head = next;
+      this.#lastHead = head;
+      this.#lastList = list;
+    }
     if (endStream) {
       if (head.contentLength > 0) return WRONG_LENGTH;
       this.#control.earned += CONTROL_FRAMES_PER_REQUEST;
@@ -189,7 +196,7 @@ export class Streams implements StreamOperations, ResponseEvents {
       if (stream !== undefined) return ENDED;
       return this.#checkClosed(id) ?? (start === end ? this.#chargeControl() : undefined);
     }
-    if (!stream.receiveWindow.receive(length)) {
+    if (!stream.receive(length)) {
       this.#creditConnection(length);
       return STREAM_BEYOND_WINDOW;
     }
@@ -316,11 +323,10 @@ export class Streams implements StreamOperations, ResponseEvents {
   sendResponse(
     stream: H2Stream,
     headers: readonly HeaderField[],
-    prefix: Uint8Array,
-    body: Uint8Array,
+    body: BodyWriter,
     trailers: readonly HeaderField[],
   ): void {
-    this.sender.sendResponse(stream, headers, prefix, body, trailers);
+    this.sender.sendResponse(stream, headers, body, trailers);
     this.#host.onOutputAdded();
   }
 
@@ -332,9 +338,9 @@ export class Streams implements StreamOperations, ResponseEvents {
   }
 
   consumed(stream: H2Stream, octets: number): void {
-    const counted = stream.receiveWindow.consume(octets);
+    const counted = stream.consume(octets);
     if (!stream.remoteEnded) {
-      const increment = stream.receiveWindow.takeIncrement(this.#streamBatch);
+      const increment = stream.takeIncrement(this.#streamBatch);
       if (increment > 0) {
         writeWindowUpdate(this.#output, stream.id, increment);
         this.#host.onOutputAdded();
@@ -402,9 +408,9 @@ export class Streams implements StreamOperations, ResponseEvents {
     this.#open.delete(stream);
     this.#headBytes -= stream.headBytes;
     this.sender.discard(stream);
-    const { unconsumed } = stream.receiveWindow;
+    const { unconsumed } = stream;
     if (unconsumed > 0) {
-      stream.receiveWindow.consume(unconsumed);
+      stream.consume(unconsumed);
       this.#creditConnection(unconsumed);
     }
   }

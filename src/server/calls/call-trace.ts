@@ -37,11 +37,8 @@ export function headerLookup(headers: CallHeaders = {}): HeaderLookup {
   };
 }
 
-/** A response, encoded or decoded. */
-export type Answer = Uint8Array | RateLimitResponse;
-
 /** Outcome of a call: a response, a refusal, or an unexpected error. */
-export type CallOutcome = Answer | Refusal | Error;
+export type CallOutcome = RateLimitResponse | Refusal | Error;
 
 /** The trace of one call. The owner must call `ended`. */
 export interface CallTrace extends RequestTrace {

@@ -1,3 +1,4 @@
+import type { RateLimitResponse } from '../../codec/messages.js';
 import { GrpcError, type ServerCall, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
 import type { Clock } from '../../limiter/clock.js';
 import { type Caller, ForwardingCaller } from '../../service/caller.js';
@@ -6,7 +7,7 @@ import type { ShouldRateLimit } from '../../service/should-rate-limit.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Decide } from '../ports/json-endpoint.js';
 import type { OtlpTracing } from '../tracing/otlp-tracing.js';
-import { type Answer, type CallTrace, type HeaderLookup, headerLookup, traceIdOf } from './call-trace.js';
+import { type CallTrace, type HeaderLookup, headerLookup, traceIdOf } from './call-trace.js';
 
 /**
  * Returns the gRPC handler of ShouldRateLimit. It turns refusals into gRPC statuses, and counts and times each call.
@@ -17,7 +18,7 @@ export function unaryHandler(
   metrics: Metrics,
   clock: Clock,
   instrumentation: CallInstrumentation | undefined,
-): UnaryHandler {
+): UnaryHandler<RateLimitResponse> {
   const calls = metrics.reference.durations('ShouldRateLimit');
   const { requestSeconds } = metrics;
   const ended = (startMicros: number): void => {
@@ -25,20 +26,20 @@ export function unaryHandler(
     requestSeconds.observe(micros / 1e6);
     calls.ended(micros);
   };
-  const finish = (result: Uint8Array | Refusal): Uint8Array => {
+  const finish = (result: RateLimitResponse | Refusal): RateLimitResponse => {
     if (!(result instanceof Refusal)) return result;
     const code = result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE';
     metrics.refused(code);
     throw new GrpcError(STATUS[code], result.message);
   };
-  return (message, call) => {
+  return (bytes, call, start, end) => {
     // The clock is read once for all requests that arrived together, and once for each answer.
     const startMicros = call.receivedMicros;
     calls.began();
     const result =
       instrumentation === undefined
-        ? service.handle(message, call)
-        : instrumentation.handle(call, (caller) => service.handle(message, caller));
+        ? service.handle(bytes, call, start, end)
+        : instrumentation.handle(call, (caller) => service.handle(bytes, caller, start, end));
     if (result instanceof Promise) {
       return result.then((late) => {
         ended(startMicros);
@@ -67,7 +68,8 @@ export function decideForHttp(
   };
 }
 
-type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
+type Reply = RateLimitResponse | Refusal;
+type Handled = Reply | Promise<Reply>;
 
 const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
 
@@ -86,7 +88,7 @@ export class CallInstrumentation {
   }
 
   /** Decides a gRPC call with `decide`. */
-  handle<A extends Answer>(call: ServerCall, decide: (caller: Caller) => Handled<A>): Handled<A> {
+  handle(call: ServerCall, decide: (caller: Caller) => Handled): Handled {
     const { connection, deadlineMicros, requestId } = call;
     const trace = this.#traceOf(
       (name) => call.header(name),
@@ -98,11 +100,7 @@ export class CallInstrumentation {
   }
 
   /** Decides a call that arrived over HTTP with `decide`. */
-  handleHttp<A extends Answer>(
-    caller: Caller,
-    header: HeaderLookup,
-    decide: (caller: Caller) => Handled<A>,
-  ): Handled<A> {
+  handleHttp(caller: Caller, header: HeaderLookup, decide: (caller: Caller) => Handled): Handled {
     const requestName = header('x-request-id') ?? this.#nameOf(Object(caller.connection));
     const trace = this.#traceOf(header, undefined);
     return traced(trace, () => decide({ requestName, trace, ...caller }));
@@ -126,8 +124,8 @@ export class CallInstrumentation {
 }
 
 /** Decides with `decide`, and tells the outcome to the trace. */
-function traced<A extends Answer>(trace: CallTrace, decide: () => Handled<A>): Handled<A> {
-  const told = (result: A | Refusal): A | Refusal => {
+function traced(trace: CallTrace, decide: () => Handled): Handled {
+  const told = (result: Reply): Reply => {
     trace.ended(result);
     return result;
   };
@@ -135,7 +133,7 @@ function traced<A extends Answer>(trace: CallTrace, decide: () => Handled<A>): H
     trace.ended(error instanceof Error ? error : new Error(String(error)));
     throw error;
   };
-  let result: Handled<A>;
+  let result: Handled;
   try {
     result = decide();
   } catch (error) {

@@ -6,8 +6,8 @@
 import { readFileSync } from 'node:fs';
 import { TopCounts } from '../../../src/admin/top/top-counts.js';
 import { createClientCodec } from '../../../src/codec/client-codec.js';
+import { RequestDecoder } from '../../../src/codec/decode-request.js';
 import type { DescriptorEntry } from '../../../src/codec/messages.js';
-import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { MatchWork } from '../../../src/policy/match-work.js';
 import { assetPath } from '../../../src/runtime/assets.js';
@@ -61,7 +61,7 @@ function serviceOn(policy: string, top?: TopCounts): ShouldRateLimit {
   const log = createLogger({ level: 'info', format: 'json', colour: false });
   const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'bench' };
   return new ShouldRateLimit({
-    codec: createWireCodec(),
+    decoder: new RequestDecoder(),
     clock: systemClock,
     store,
     local: store,

@@ -5,7 +5,7 @@
  */
 
 import { createClientCodec } from '../../../src/codec/client-codec.js';
-import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import { RequestDecoder } from '../../../src/codec/decode-request.js';
 import type { ServerCall } from '../../../src/grpc/grpc-server.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { MatchWork } from '../../../src/policy/match-work.js';
@@ -47,9 +47,8 @@ function decision({ logged = 0, traced = false }: Options): MicroCase {
     const output = new LogOutput({ write: (bytes) => bytes.length });
     const settings = { decisionLogSample: { denied: logged, ok: logged }, decisionLogFile: '' };
     const opened = openDecisionLog({ settings, log, output, worker: undefined }, new Closers());
-    const codec = createWireCodec();
     const service = new ShouldRateLimit({
-      codec,
+      decoder: new RequestDecoder(),
       clock: systemClock,
       store,
       local: store,

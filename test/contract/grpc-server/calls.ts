@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
+import { BYTES } from '../../support/grpc/bytes-encoder.js';
 import { frame, TYPE } from '../../support/h2/h2-frames.js';
 import { exchangeBytes, openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
 import { waitFor } from '../../support/process/wait-for.js';
@@ -27,7 +28,7 @@ export function describeCalls(): void {
 
     test('takes answers that are plain Uint8Arrays, also views into larger ones', async () => {
       const server = fixture.server();
-      server.addUnary('/test.Test/View', () => new Uint8Array([9, 1, 2, 9]).subarray(1, 3));
+      server.addUnary('/test.Test/View', () => new Uint8Array([9, 1, 2, 9]).subarray(1, 3), BYTES);
       const port = await server.listen({ host: '127.0.0.1', port: 0 });
       expect(await fixture.client(port).unary('/test.Test/View', Buffer.alloc(0))).toEqual({
         code: 0,
@@ -52,14 +53,14 @@ export function describeCalls(): void {
 
     test('refuses two handlers for one path', () => {
       const server = fixture.server();
-      expect(() => server.addUnary(ECHO, (message) => message)).toThrow(/Echo/);
+      expect(() => server.addUnary(ECHO, (message) => message, BYTES)).toThrow(/Echo/);
     });
   });
 
   describe('errors', () => {
     const throwing = async (fail: () => Uint8Array | Promise<Uint8Array>): Promise<number> => {
       const server = fixture.server();
-      server.addUnary('/test.Test/Fail', fail);
+      server.addUnary('/test.Test/Fail', fail, BYTES);
       return server.listen({ host: '127.0.0.1', port: 0 });
     };
     const kinds: [string, (error: Error) => () => Promise<Uint8Array>][] = [

@@ -3,6 +3,7 @@ import type { ChannelCredentials } from '@grpc/grpc-js';
 import { expect } from '@jest/globals';
 import type { GrpcServerOptions, ServerCall } from '../../../src/grpc/grpc-server.js';
 import { H2GrpcServer } from '../../../src/grpc/h2-transport/h2-grpc-server.js';
+import { BYTES } from '../../support/grpc/bytes-encoder.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
 import { openSession } from '../../support/h2/http2-client.js';
@@ -43,10 +44,11 @@ export class Fixture {
       onBadConnection: (message) => this.errors.push(message),
       ...options,
     });
-    server.addUnary(ECHO, (message) => message);
+    server.addUnary(ECHO, (bytes, _call, start, end) => bytes.subarray(start, end), BYTES);
     server.addUnary(
       HOLD,
       (_message, info) => new Promise((resolve) => this.held.push({ info, answer: resolve })),
+      BYTES,
     );
     this.#endings.push(() => server.close());
     return server;

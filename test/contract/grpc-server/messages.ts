@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
+import { BYTES } from '../../support/grpc/bytes-encoder.js';
 import { openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
 import { ECHO, Fixture, HOLD } from './fixture.js';
 
@@ -155,9 +156,10 @@ export function describeMessages(): void {
   describe('answers on the wire', () => {
     test('an error is one HEADERS frame, with a message in printable ASCII', async () => {
       const server = fixture.server();
-      server.addUnary('/test.Test/Fail', () => {
+      const fail = (): never => {
         throw new GrpcError(STATUS.RESOURCE_EXHAUSTED, '100% über\n');
-      });
+      };
+      server.addUnary('/test.Test/Fail', fail, BYTES);
       const port = await server.listen({ host: '127.0.0.1', port: 0 });
       const stream = openStream(await fixture.session(port), '/test.Test/Fail');
       let trailers = 0;

@@ -5,9 +5,7 @@ import {
   type Descriptor,
   type RateLimitRequest,
   type RequestBounds,
-  type ServiceCodec,
 } from '../../../src/codec/messages.js';
-import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
@@ -15,6 +13,7 @@ import { arbitraryWireRequest, damaged } from '../../support/codec/arbitrary-wir
 import { protobufjsReadsOtherwise } from '../../support/codec/protobufjs-differences.js';
 import { createReferenceCodec, requestShape } from '../../support/codec/reference-codec.js';
 import { isWellFormed } from '../../support/codec/wire-check.js';
+import { createWireCodec, type ServiceCodec } from '../../support/codec/wire-codec.js';
 
 const reference = createReferenceCodec();
 const wire = createWireCodec();

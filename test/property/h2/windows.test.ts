@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { ServerStream } from '../../../src/h2/request-handler.js';
 import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
+import { bytesBody } from '../../support/h2/bytes-body.js';
 import {
   data,
   END_STREAM,
@@ -65,8 +66,8 @@ class Ledger {
 
 function respond(stream: ServerStream, body: number, way: string): void {
   const bytes = Buffer.alloc(body, 'x');
-  if (way === 'one go') stream.sendResponse(OK_HEADERS, Buffer.alloc(0), bytes, OK_TRAILERS);
-  else if (way === 'no trailers') stream.sendResponse(OK_HEADERS, bytes, Buffer.alloc(0), []);
+  if (way === 'one go') stream.sendResponse(OK_HEADERS, bytesBody(bytes), OK_TRAILERS);
+  else if (way === 'no trailers') stream.sendResponse(OK_HEADERS, bytesBody(bytes), []);
   else {
     stream.sendHeaders(OK_HEADERS, false);
     for (let at = 0; at < body; at += 5000) stream.sendData(bytes.subarray(at, at + 5000), false);

@@ -4,14 +4,10 @@ import {
   loadRateLimitDefinition,
   messageType,
 } from '../../../src/codec/client-codec.js';
-import {
-  type ClientCodec,
-  DecodeError,
-  INVALID_REQUEST,
-  type ServiceCodec,
-} from '../../../src/codec/messages.js';
+import { type ClientCodec, DecodeError, INVALID_REQUEST } from '../../../src/codec/messages.js';
 import { fromLoadedRequest, type LoadedRequest, toLoadedResponse } from './loaded-messages.js';
 import { isWellFormed, type MessageShape } from './wire-check.js';
+import type { ServiceCodec } from './wire-codec.js';
 
 const entryShape: MessageShape = [undefined, 'bytes', 'bytes'];
 const overrideShape: MessageShape = [undefined, 'varint', 'varint'];

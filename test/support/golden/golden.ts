@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
+import { RequestDecoder } from '../../../src/codec/decode-request.js';
 import { DEFAULT_BOUNDS } from '../../../src/codec/messages.js';
-import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { type LoadedPolicies, loadPolicies } from '../../../src/config/files/load-policies.js';
 import { dump, dumpJson } from '../../../src/config/show/dump.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
@@ -12,6 +12,7 @@ import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { FakeClock } from '../clock/fake-clock.js';
+import { encodeResponse } from '../codec/wire-codec.js';
 import { RedisBench } from '../limiter/test-stores.js';
 import { Decider } from '../policy/decider.js';
 import { closeAll } from '../process/close-later.js';
@@ -54,7 +55,7 @@ class GoldenService {
     const { policySet } = policies();
     this.#service = new ShouldRateLimit({
       ...options,
-      codec: createWireCodec({ ...DEFAULT_BOUNDS, maxDescriptors: 4 }),
+      decoder: new RequestDecoder({ ...DEFAULT_BOUNDS, maxDescriptors: 4 }),
       policies: () => policySet,
       random: () => 0.4,
     });
@@ -66,7 +67,7 @@ class GoldenService {
     const message = typeof request === 'string' ? Buffer.from(request, 'hex') : codec.encodeRequest(request);
     const answer = await this.#service.handle(message);
     if (answer instanceof Refusal) return `${answer.kind}: ${answer.message}`;
-    return Buffer.from(answer).toString('hex');
+    return Buffer.from(encodeResponse(answer)).toString('hex');
   }
 }
 

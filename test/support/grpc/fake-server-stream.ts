@@ -1,5 +1,10 @@
 import type { HeaderField } from '../../../src/h2/hpack/header-field.js';
-import type { RequestHead, ServerConnection, ServerStream } from '../../../src/h2/request-handler.js';
+import type {
+  BodyWriter,
+  RequestHead,
+  ServerConnection,
+  ServerStream,
+} from '../../../src/h2/request-handler.js';
 
 /** A stream without a connection. It records the calls of the protocol above it. */
 export class FakeServerStream implements ServerStream {
@@ -49,15 +54,10 @@ export class FakeServerStream implements ServerStream {
     this.sendHeaders(fields, true);
   }
 
-  sendResponse(
-    headers: readonly HeaderField[],
-    prefix: Uint8Array,
-    body: Uint8Array,
-    trailers: readonly HeaderField[],
-  ): void {
+  sendResponse(headers: readonly HeaderField[], body: BodyWriter, trailers: readonly HeaderField[]): void {
     this.sendHeaders(headers, false);
-    this.sendData(prefix, false);
-    this.sendData(body, false);
+    const bytes = Buffer.alloc(body.maxLength);
+    this.sendData(bytes.subarray(body.writeBefore(bytes, bytes.length)), false);
     this.sendTrailers(trailers);
   }
 

@@ -1,4 +1,4 @@
-import type { GrpcServerOptions, ServerCall } from '../../../src/grpc/grpc-server.js';
+import type { GrpcServerOptions, ServerCall, UnaryHandler } from '../../../src/grpc/grpc-server.js';
 import { GrpcServerState } from '../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../src/grpc/h2-transport/call-router.js';
 import { BoundUnaryMethod, WaitingStreams } from '../../../src/grpc/h2-transport/unary-call.js';
@@ -18,6 +18,7 @@ import {
 import { TEST_LIMITS } from '../h2/h2-limits.js';
 import { MemorySink } from '../h2/h2-peer.js';
 import { prefixed } from '../h2/http2-client.js';
+import { BYTES } from './bytes-encoder.js';
 
 const PATHS = { now: '/t.T/Now', later: '/t.T/Later' } as const;
 const CANCEL = 8;
@@ -44,16 +45,22 @@ export class GrpcPeer {
     const context = new GrpcServerState(options, this.timers);
     const router = new CallRouter(context);
     const waiting = new WaitingStreams();
-    const answerNow = (message: Uint8Array, call: ServerCall): Uint8Array =>
-      this.#answer(message, call, true);
-    const answerLater = (message: Uint8Array, call: ServerCall): Promise<Uint8Array> => {
-      const copy = Buffer.from(message);
+    const answerNow: UnaryHandler<Uint8Array> = (bytes, call, start, end) =>
+      this.#answer(bytes.subarray(start, end), call, true);
+    const answerLater: UnaryHandler<Uint8Array> = (bytes, call, start, end) => {
+      const copy = Buffer.from(bytes.subarray(start, end));
       return new Promise((resolve) => {
         this.#pending.set(copy.readUInt32BE(), (sets) => resolve(this.#answer(copy, call, sets)));
       });
     };
-    router.add(PATHS.now, (head) => new BoundUnaryMethod(PATHS.now, answerNow, head, context, waiting));
-    router.add(PATHS.later, (head) => new BoundUnaryMethod(PATHS.later, answerLater, head, context, waiting));
+    router.add(
+      PATHS.now,
+      (head) => new BoundUnaryMethod(PATHS.now, answerNow, BYTES, head, context, waiting),
+    );
+    router.add(
+      PATHS.later,
+      (head) => new BoundUnaryMethod(PATHS.later, answerLater, BYTES, head, context, waiting),
+    );
     const events = {
       onOutput: () => {},
       onEstablished: () => {},

@@ -1,11 +1,12 @@
 import type { RateLimitRequest, RateLimitResponse } from '../../../src/codec/messages.js';
 import { protoFiles } from '../../../src/codec/proto-files.js';
 import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
-import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
+import type { GrpcServer, UnaryHandler } from '../../../src/grpc/grpc-server.js';
 import { H2GrpcServer } from '../../../src/grpc/h2-transport/h2-grpc-server.js';
 import { Health } from '../../../src/grpc/health.js';
 import { addReflection } from '../../../src/grpc/reflection.js';
 import { createReferenceCodec } from '../codec/reference-codec.js';
+import { BYTES } from './bytes-encoder.js';
 import { SERVER_BOUNDS } from './server-bounds.js';
 
 /** Decides one request. The index counts requests from 0. */
@@ -43,10 +44,11 @@ export async function startRlsServer(decide: Decide): Promise<RlsServer> {
     onBadConnection: () => {},
   });
   const requests: RateLimitRequest[] = [];
-  server.addUnary(SHOULD_RATE_LIMIT_PATH, async (message) => {
-    const request = codec.decodeRequest(message);
+  const handler: UnaryHandler<Uint8Array> = async (bytes, _call, start, end) => {
+    const request = codec.decodeRequest(bytes.subarray(start, end));
     return codec.encodeResponse(await decide(request, requests.push(request) - 1));
-  });
+  };
+  server.addUnary(SHOULD_RATE_LIMIT_PATH, handler, BYTES);
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   health.addTo(server);
   addReflection(server, protoFiles());

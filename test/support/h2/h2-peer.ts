@@ -4,6 +4,7 @@ import { ERROR_CODE } from '../../../src/h2/failure.js';
 import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
 import type { H2Limits } from '../../../src/h2/limits.js';
 import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';
+import { bytesBody } from './bytes-body.js';
 import {
   ACK,
   END_HEADERS,
@@ -274,5 +275,5 @@ export function answerLines(streamId: number, text: string): string[] {
 
 /** Sends a complete response. */
 export function answer(stream: ServerStream, body = 'ok'): void {
-  stream.sendResponse(OK_HEADERS, Buffer.alloc(0), Buffer.from(body), OK_TRAILERS);
+  stream.sendResponse(OK_HEADERS, bytesBody(Buffer.from(body)), OK_TRAILERS);
 }

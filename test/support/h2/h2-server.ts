@@ -6,13 +6,13 @@ import type { RequestHandler, ServerStream } from '../../../src/h2/request-handl
 import { H2Server } from '../../../src/h2/serving/h2-server.js';
 import type { H2ServerOptions } from '../../../src/h2/serving/served-connection.js';
 import { waitFor } from '../process/wait-for.js';
+import { bytesBody } from './bytes-body.js';
 import { FrameReader, type RawFrame } from './h2-frames.js';
 import { TEST_LIMITS } from './h2-limits.js';
 import { openSession, post } from './http2-client.js';
 
 const OK = [new HeaderField(':status', '200')];
 const TRAILERS = [new HeaderField('x-end', 'yes')];
-const NOTHING = Buffer.alloc(0);
 const LARGE = Buffer.alloc(65_536, 'l');
 
 /**
@@ -47,7 +47,7 @@ class TestHandler implements RequestHandler {
   }
 
   #answer(stream: ServerStream): void {
-    const answer = (body: Buffer): void => stream.sendResponse(OK, NOTHING, body, TRAILERS);
+    const answer = (body: Buffer): void => stream.sendResponse(OK, bytesBody(body), TRAILERS);
     switch (stream.head.path) {
       case '/hold':
         this.held.push(stream);

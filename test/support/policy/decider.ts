@@ -1,6 +1,6 @@
 import { createClientCodec } from '../../../src/codec/client-codec.js';
+import { RequestDecoder } from '../../../src/codec/decode-request.js';
 import type { Descriptor, RateLimitResponse, RequestBounds } from '../../../src/codec/messages.js';
-import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import type { PolicySet } from '../../../src/policy/compiled-policy.js';
 import {
@@ -24,6 +24,7 @@ import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit, type ShouldRateLimitOptions } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
+import { createWireCodec } from '../codec/wire-codec.js';
 import { MEMORY } from '../limiter/store-options.js';
 import { PLAIN_ANSWERS } from './plain-answers.js';
 import { entries, policyOf } from './policies.js';
@@ -168,7 +169,7 @@ export class Decider {
     this.#policySet = setOf(policy);
     const memory = new MemoryStore({ ...MEMORY, clock: this.clock });
     this.options = {
-      codec: bounds === undefined ? this.codec : createWireCodec(bounds),
+      decoder: new RequestDecoder(bounds),
       clock: this.clock,
       store: store ?? memory,
       local: memory,
@@ -233,7 +234,7 @@ export function headers(response: RateLimitResponse): Record<string, string> {
   const result: Record<string, string> = {};
   for (const { key, value } of response.responseHeadersToAdd) {
     if (key in result) throw new Error(`${key} is there twice`);
-    result[key] = value;
+    result[key] = String(value);
   }
   return result;
 }

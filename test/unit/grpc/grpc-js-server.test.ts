@@ -3,6 +3,7 @@ import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { GrpcJsServer } from '../../../src/grpc/grpc-js-server.js';
 import type { ServerCall } from '../../../src/grpc/grpc-server.js';
+import { BYTES } from '../../support/grpc/bytes-encoder.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
 import { closeLater } from '../../support/process/close-later.js';
@@ -32,6 +33,7 @@ describe('the reset of a call on the plain stack', () => {
     server.addUnary(
       SHOULD_RATE_LIMIT_PATH,
       (_request, info) => new Promise((answer) => held.push({ info, answer })),
+      BYTES,
     );
     closeLater(server, () => server.close());
     const port = await server.listen({ host: '127.0.0.1', port: 0 });

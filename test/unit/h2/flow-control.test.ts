@@ -1,4 +1,5 @@
 import { describe, expect } from '@jest/globals';
+import { bytesBody } from '../../support/h2/bytes-body.js';
 import {
   answer,
   answerLines,
@@ -33,8 +34,7 @@ describe('sent data', () => {
   });
 
   protocolTest('without trailers ends with its last DATA', (peer) => {
-    peer.handler.onComplete = (stream) =>
-      stream.sendResponse(OK_HEADERS, Buffer.from('ab'), Buffer.from('cd'), []);
+    peer.handler.onComplete = (stream) => stream.sendResponse(OK_HEADERS, bytesBody(Buffer.from('abcd')), []);
     peer.greet([INITIAL_WINDOW_SIZE, 3]).send(request(1, END_STREAM));
     peer.send(windowUpdate(1, 9));
     expect(peer.received().slice(1)).toEqual(['DATA 1 "abc"', 'DATA 1 "d" end']);

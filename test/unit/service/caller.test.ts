@@ -3,6 +3,7 @@ import type { ServerCall } from '../../../src/grpc/grpc-server.js';
 import type { ResetListener } from '../../../src/runtime/signal.js';
 import { CallInstrumentation } from '../../../src/server/calls/unary-handler.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, ForwardingCaller } from '../../../src/service/caller.js';
+import { NO_DOMAIN } from '../../../src/service/refusal.js';
 
 const LISTENER: ResetListener = { onReset: () => {}, onForgotten: () => {} };
 
@@ -28,7 +29,7 @@ describe('the listener for resets', () => {
     };
     void new CallInstrumentation(true, undefined).handle(call, (caller) => {
       caller.resetListener = LISTENER;
-      return Buffer.of(1);
+      return NO_DOMAIN;
     });
     expect(call.resetListener).toBe(LISTENER);
   });

@@ -10,6 +10,7 @@ import { MatchWork } from '../../../src/policy/match-work.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
 import { MAX_WAITING_REQUESTS } from '../../../src/service/large-requests.js';
 import { Refusal } from '../../../src/service/refusal.js';
+import { encodeResponse } from '../../support/codec/wire-codec.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
 const POLICY = `domain: d
@@ -39,7 +40,7 @@ const REQUESTS: Readonly<Record<string, readonly Descriptor[]>> = {
 async function decide(decider: Decider, descriptors: readonly Descriptor[], domain = 'd') {
   const message = decider.codec.encodeRequest({ domain, descriptors, hitsAddend: 0 });
   const answer = await decider.service.handle(message);
-  return answer instanceof Refusal ? answer : decider.codec.decodeResponse(answer);
+  return answer instanceof Refusal ? answer : decider.codec.decodeResponse(encodeResponse(answer));
 }
 
 async function answerOf(decider: Decider, descriptors: readonly Descriptor[]): Promise<RateLimitResponse> {
@@ -226,7 +227,7 @@ describe('a large request', () => {
     message.fill(0);
     const answer = await late;
     if (answer instanceof Refusal) throw new Error(answer.message);
-    expect(decider.codec.decodeResponse(answer).statuses[39]).toMatchObject({ limitRemaining: 60 });
+    expect(answer.statuses[39]).toMatchObject({ limitRemaining: 60 });
   });
 
   test('is denied if it waits too long, and not decided if its caller has gone', async () => {

@@ -6,6 +6,7 @@ import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
 import { BoundUnaryMethod, WaitingStreams } from '../../../../src/grpc/h2-transport/unary-call.js';
 import type { RequestHead } from '../../../../src/h2/request-handler.js';
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
+import { BYTES } from '../../../support/grpc/bytes-encoder.js';
 import {
   FakeServerStream,
   grpcRequestHead,
@@ -44,10 +45,12 @@ describe('CallRouter', () => {
     context = new GrpcServerState(options, timers);
     router = new CallRouter(context);
     const waiting = new WaitingStreams();
-    router.add(ECHO, (head) => new BoundUnaryMethod(ECHO, (message) => message, head, context, waiting));
+    const echo = (bytes: Uint8Array, _call: unknown, start: number, end: number): Uint8Array =>
+      bytes.subarray(start, end);
     const hold = (_message: Uint8Array, info: ServerCall): Promise<Uint8Array> =>
       new Promise((resolve, reject) => held.push({ info, resolve, reject }));
-    router.add(HOLD, (head) => new BoundUnaryMethod(HOLD, hold, head, context, waiting));
+    router.add(ECHO, (head) => new BoundUnaryMethod(ECHO, echo, BYTES, head, context, waiting));
+    router.add(HOLD, (head) => new BoundUnaryMethod(HOLD, hold, BYTES, head, context, waiting));
   });
 
   function open(

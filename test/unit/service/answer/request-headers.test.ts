@@ -21,7 +21,7 @@ const on = (file: string, answers: Partial<AnswerOptions> = {}): Decider =>
 function upstream(decider: Decider, key: string, responses: readonly string[] = []): Record<string, string> {
   const answer = decider.answer([descriptor([`${key}=x`])]);
   expect(answer.responseHeadersToAdd.map((header) => header.key)).toEqual(responses);
-  return Object.fromEntries(answer.requestHeadersToAdd.map((header) => [header.key, header.value]));
+  return Object.fromEntries(answer.requestHeadersToAdd.map((header) => [header.key, String(header.value)]));
 }
 
 describe('LIMIT_REQUEST_HEADERS_ENABLED', () => {
