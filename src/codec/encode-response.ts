@@ -115,15 +115,23 @@ function writeLimit(writer: WireWriter, limit: CurrentLimit): void {
   if (encoded === null) limit.encoded = writer.copySince(limitEnd);
 }
 
+/** Writes a header without its tag. */
+function writeHeader(writer: WireWriter, header: HeaderValue): void {
+  const end = writer.position;
+  const { value } = header;
+  if (typeof value === 'number') writer.digitsField(HEADER_VALUE, value);
+  else writer.textField(HEADER_VALUE, value);
+  writer.cachedTextField(HEADER_KEY, header.key);
+  writer.varint(end - writer.position);
+  if (header.encoded === null) header.encoded = writer.copySince(end);
+}
+
 function writeHeaders(writer: WireWriter, tag: number, headers: readonly HeaderValue[]): void {
   for (let index = headers.length - 1; index >= 0; index--) {
     const header = headers[index] as HeaderValue;
-    const headerEnd = writer.position;
-    const { value } = header;
-    if (typeof value === 'number') writer.digitsField(HEADER_VALUE, value);
-    else writer.textField(HEADER_VALUE, value);
-    writer.cachedTextField(HEADER_KEY, header.key);
-    writer.lengthSince(headerEnd, tag);
+    if (header.encoded) writer.encoded(header.encoded);
+    else writeHeader(writer, header);
+    writer.byte(tag);
   }
 }
 

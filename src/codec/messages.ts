@@ -89,6 +89,8 @@ export interface HeaderValue {
   readonly key: string;
   /** A number is an integer from 0 to 2^53-1, and stands for its decimal digits. */
   readonly value: string | number;
+  /** For an object that recurs: the encoded header, or null before the encoder has set it. */
+  encoded?: Uint8Array | null | undefined;
 }
 
 export interface RateLimitResponse {

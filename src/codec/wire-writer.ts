@@ -122,12 +122,10 @@ export class WireWriter {
     this.byte(tag);
   }
 
-  /** Writes what was encoded before; a few bytes, which a loop copies faster than `set`. */
+  /** Writes what was encoded before. */
   encoded(known: Uint8Array): void {
-    const bytes = this.#bytes;
-    let at = this.#at;
-    for (let index = known.length - 1; index >= 0; index--) bytes[--at] = known[index] as number;
-    this.#at = at;
+    this.#at -= known.length;
+    this.#bytes.set(known, this.#at);
   }
 
   /** Returns a copy of the bytes that were written since `mark`. */

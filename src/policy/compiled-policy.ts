@@ -119,6 +119,12 @@ export class CompiledPolicy implements DomainSettings {
   readonly hasSoftLimits: boolean;
   /** Whether a rule has `then`. */
   readonly hasSpills: boolean;
+  /** Whether a rule has `quota_mode`. */
+  readonly hasQuotas: boolean;
+  /** Whether a rule has `replaces`. */
+  readonly hasReplaces: boolean;
+  /** Whether the policy, or a rule, has the family `ratelimit`, which lists limits. */
+  readonly listsLimits: boolean;
   /** All rules of the tree, in file order. */
   readonly rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
@@ -149,6 +155,11 @@ export class CompiledPolicy implements DomainSettings {
     this.secretKeys = secretKeys;
     this.hasHolds = rules.some(({ hold }) => hold !== undefined);
     this.hasSpills = rules.some(({ nextLimit }) => nextLimit !== '');
+    this.hasQuotas = rules.some(({ quotaMode }) => quotaMode);
+    this.hasReplaces = rules.some(({ replaces }) => replaces.length > 0);
+    this.listsLimits = [head.settings, ...rules].some(
+      (one) => one.responseHeaders?.rateLimit === true || one.requestHeaders?.rateLimit === true,
+    );
     this.hasSoftLimits = rules.some(({ onOver }) => onOver !== undefined);
     this.ownSecretKeys = secretSources(steps);
     this.keys = keys;

@@ -181,10 +181,29 @@ export interface RuleMetrics {
   countReference(stat: string, take: Take, outcome: TakeOutcome | undefined, shadowed: boolean): void;
 }
 
-/** A compiled limit. Immutable, except for {@link counter}; it lives as long as its tree. */
+/** The parts of answers that depend only on the rule. The numbers are those of the protocol. */
+export interface RuleAnswer {
+  readonly currentLimit: {
+    readonly name: string;
+    readonly requestsPerUnit: number;
+    readonly unit: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
+    encoded: Uint8Array | null;
+  };
+  /** `x-ratelimit-limit`. */
+  readonly limitHeader: { readonly key: string; readonly value: number; encoded: Uint8Array | null };
+}
+
+/** A compiled limit. Immutable, except for {@link counter} and {@link answer}; it lives as long as its tree. */
 export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
   /** Absent for `unlimited: true`. */
   readonly rate: Rate | undefined;
+  /**
+   * Whether the limit denies each request that does not fit, at any time. The settings SHADOW_MODE and QUOTA_MODE may
+   * still change that.
+   */
+  readonly isAlwaysEnforced: boolean;
+  /** Created by the service with its first answer. */
+  answer: RuleAnswer | undefined;
   /** The counter of the service that counted the rule last. Found with the rule, it costs no lookup by name. */
   counter: RuleMetrics | undefined;
 }
@@ -212,8 +231,19 @@ export function limitsBefore(rules: readonly Rule[], index: number): readonly Ru
   return rules.slice(first, index);
 }
 
-/** Returns the rule for `spec` at its place. All rules have one shape, so that the hot path stays monomorphic. */
-export function namedRule(spec: Omit<RuleSpec, 'rate'>, rate: Rate | undefined, names: RuleNames): Rule {
+/**
+ * Returns the rule for `spec` at its place. All rules have one shape, so that the hot path stays monomorphic.
+ * `isBlocked`: the rule denies all requests of a blocked customer.
+ */
+export function namedRule(
+  spec: Omit<RuleSpec, 'rate'>,
+  rate: Rate | undefined,
+  names: RuleNames,
+  isBlocked = false,
+): Rule {
+  const isEnforced =
+    !spec.shadowMode && spec.enforcePercent === 100 && spec.phase.activeAtMicros === -Infinity;
+  const isOrdinary = !spec.quotaMode && spec.onOver === undefined && spec.nextLimit === '' && !isBlocked;
   return {
     name: spec.name,
     path: names.path,
@@ -236,12 +266,15 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, rate: Rate | undefined, 
     statName: names.statName,
     bucketSuffix: names.bucketSuffix,
     statSuffix: names.statSuffix,
+    isAlwaysEnforced: isEnforced && isOrdinary,
+    answer: undefined,
     counter: undefined,
   };
 }
 
 export function ruleSpecOf(rule: Rule): RuleSpec {
   // The remaining fields are the specification.
-  const { path, digest, statName, bucketSuffix, statSuffix, rate, counter, ...said } = rule;
+  const { path, digest, statName, bucketSuffix, statSuffix, rate, ...rest } = rule;
+  const { isAlwaysEnforced, answer, counter, ...said } = rest;
   return { rate: rate === undefined ? undefined : rateSpecOf(rate), ...said };
 }

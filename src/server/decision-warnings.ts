@@ -232,7 +232,7 @@ export class LoggedWarnings implements DecisionWarnings {
   readonly charges: ChargeWarnings;
   readonly #log: Logger;
   /** LOG_LEVEL does not change while weir runs. */
-  readonly #logsDecisions: boolean;
+  readonly logsDecisions: boolean;
   readonly #shouldLogWork: () => boolean;
   readonly #shouldLogRules: () => boolean;
   /** Rules that already have a warning about requests that never pass. */
@@ -244,7 +244,7 @@ export class LoggedWarnings implements DecisionWarnings {
     this.unlimited = unlimited;
     this.charges = new ChargeWarnings(log, nowMs);
     this.#log = log;
-    this.#logsDecisions = log.isLevelEnabled('debug');
+    this.logsDecisions = log.isLevelEnabled('debug');
     this.#shouldLogWork = throttledLog(nowMs);
     this.#shouldLogRules = throttledLog(nowMs);
   }
@@ -272,10 +272,6 @@ export class LoggedWarnings implements DecisionWarnings {
       `weir answered some requests without a decision: ${GIVEN_UP_SENTENCES[why]}; see ` +
       'docs/runbooks.md#weirrequestsgivenup';
     if (this.#shouldLogWork()) this.#log.warn({ domain, why, denied }, text);
-  }
-
-  logsDecisions(): boolean {
-    return this.#logsDecisions;
   }
 
   logDecision(line: DecisionLine): void {

@@ -128,7 +128,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers) {
     clock,
     store: store.buckets,
     local: store.local,
-    policies: () => policies.current(),
+    policies,
     observer: {
       counts: metrics,
       warnings: new LoggedWarnings(log, openUnmatchedWarnings(log, policies, closers)),

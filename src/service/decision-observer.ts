@@ -98,8 +98,8 @@ export interface DecisionWarnings {
    * deny it.
    */
   givenUp(domain: string, why: GivenUpReason, denied: boolean): void;
-  /** Returns whether {@link logDecision} should be called. */
-  logsDecisions(): boolean;
+  /** Whether {@link logDecision} should be called. */
+  readonly logsDecisions: boolean;
   logDecision(line: DecisionLine): void;
 }
 

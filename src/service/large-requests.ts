@@ -2,8 +2,8 @@ import type { Clock } from '../limiter/clock.js';
 import { type Caller, maxWaitMicros } from './caller.js';
 
 /** Requests with more descriptors, or longer messages, are large: deciding one may take longer than 0.1 ms. */
-const LARGE_DESCRIPTORS = 32;
-const LARGE_MESSAGE_BYTES = 16 * 1024;
+export const LARGE_DESCRIPTORS = 32;
+export const LARGE_MESSAGE_BYTES = 16 * 1024;
 
 /** Time for which large requests are decided in one turn of the event loop. The last one may take longer. */
 const TURN_MICROS = 1000;
@@ -16,11 +16,6 @@ export const MAX_WAITING_BYTES = 64 * 1024 * 1024;
  * full.
  */
 export type NoTurn = 'cancelled' | 'late' | 'full';
-
-/** Returns whether a request has to wait for its turn. */
-export function isLarge(descriptors: number, messageBytes: number): boolean {
-  return descriptors > LARGE_DESCRIPTORS || messageBytes > LARGE_MESSAGE_BYTES;
-}
 
 interface WaitingRequest {
   readonly caller: Caller;

@@ -8,6 +8,7 @@ import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names
 import { blockedKey, isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
 import type { Algorithm, Match } from '../policy/policy.js';
 import type { HoldSpec, Rule } from '../policy/rule.js';
+import { append } from '../runtime/append.js';
 import { applyReplacesAndQuotas, enforcementOf, enforcementOfRule } from './enforcement.js';
 import { type BoundHold, newHold, noHold } from './holds/hold-ids.js';
 import {
@@ -25,14 +26,15 @@ import type { GivenUpReason, HoldRecord } from './record/decision-record.js';
  * item for each bucket. If the request exceeds a bound, returns this bound, and the decisions are incomplete.
  */
 export function matchAndPlan(context: RequestContext): GivenUpReason | undefined {
-  const { policy, states, options } = context;
+  const { policy, options } = context;
   const { descriptors } = context.request;
   const { matchWork, maxLimits } = options;
   matchWork.reset();
+  let states: DescriptorState[] = [];
   let limits = 0;
   for (let i = 0; i < descriptors.length; i++) {
     const descriptor = descriptors[i] as Descriptor;
-    let state = settlementDecision(context, descriptor);
+    let state = context.settlements === undefined ? undefined : settlementDecision(context, descriptor, i);
     if (state === undefined) {
       const match = policy.match(descriptor.entries, matchWork);
       if (matchWork.exceeded !== undefined) return matchWork.exceeded;
@@ -40,23 +42,26 @@ export function matchAndPlan(context: RequestContext): GivenUpReason | undefined
     }
     limits += state.takes.length + state.oldestSettlements.length;
     if (limits > maxLimits) return 'limits';
-    states.push(state);
+    states = append(states, state);
+    context.states = states;
   }
-  applyReplacesAndQuotas(context);
+  const hasQuotas = policy.hasQuotas || options.answers.quotaMode;
+  if (policy.hasReplaces || hasQuotas) applyReplacesAndQuotas(context);
   return undefined;
 }
 
 const NONE: readonly never[] = [];
 
 /**
- * Returns the decision for the next descriptor if it has a hold token, because limits do not apply to such a
+ * Returns the decision for the descriptor at `index` if it has a hold token, because limits do not apply to such a
  * descriptor. Returns undefined if the descriptor has no token. Only domains with holds have tokens.
  */
 function settlementDecision(
-  { policy, options, settlements, states }: RequestContext,
+  { policy, options, settlements }: RequestContext,
   descriptor: Descriptor,
+  index: number,
 ): DescriptorState | undefined {
-  const ends = settlements?.ends[states.length];
+  const ends = settlements?.ends[index];
   if (ends === undefined) return undefined;
   const { entries } = descriptor;
   const { entry } = options.answers.holdNames;
@@ -144,8 +149,9 @@ function takeOfRule(
   const { answers } = context.options;
   const isSoft = rule.onOver !== undefined;
   // A request is denied by quotas only if all of them deny it, but a blocked customer is denied in any case.
-  const quota = !isSoft && !isBlocked(rule) && (answers.quotaMode || rule.quotaMode);
-  const phaseEnforcement = enforcementOfRule(rule, quota, context);
+  const isPlain = rule.isAlwaysEnforced && !answers.quotaMode;
+  const quota = !isPlain && !isSoft && !isBlocked(rule) && (answers.quotaMode || rule.quotaMode);
+  const phaseEnforcement = isPlain ? 'enforce' : enforcementOfRule(rule, quota, context);
   const ruleEnforcement = spills ? 'spill' : isSoft ? 'observe' : phaseEnforcement;
   const asked = hitsOf(descriptor, request);
   const refund = isRefund(descriptor, asked);
@@ -159,7 +165,7 @@ function takeOfRule(
   const key = match.keys[index] as string;
   const { hashTagLength } = match;
   return {
-    key: isBlocked(rule) ? blockedKey({ key, hashTagLength }) : key,
+    key: !isPlain && isBlocked(rule) ? blockedKey({ key, hashTagLength }) : key,
     hashTagLength,
     rate: rule.rate as Rate,
     hits,

@@ -43,20 +43,20 @@ export class Observation {
     this.log = log;
   }
 
-  /** Returns whether the time at which a request arrived is needed. */
-  wantsStart(): boolean {
-    return this.log !== undefined || this.warnings.logsDecisions();
+  /** Whether the time at which a request arrived is needed. */
+  get wantsStart(): boolean {
+    return this.log !== undefined || this.warnings.logsDecisions;
   }
 
-  /** Returns whether the time at which a request was decided is needed. */
-  wantsDecisionTime(): boolean {
+  /** Whether the time at which a request was decided is needed. */
+  get wantsDecisionTime(): boolean {
     return this.log !== undefined;
   }
 
   /** Reports an answered request. */
   answered(context: RequestContext, response: RateLimitResponse): void {
     const { states } = context;
-    const logs = this.warnings.logsDecisions();
+    const logs = this.warnings.logsDecisions;
     const passes = response.overallCode !== CODE.OVER_LIMIT;
     for (let index = 0; index < states.length; index++) {
       const state = states[index] as DescriptorState;
@@ -87,7 +87,7 @@ export class Observation {
     caller: Caller,
   ): void {
     this.countUnknownDomain(request.domain, request.descriptors.length);
-    if (!this.wantsStart() && caller.trace === undefined) return;
+    if (!this.wantsStart && caller.trace === undefined) return;
     const policy = { domain: request.domain, secretKeys: secretKeysOf(policies) };
     const reported: ReportedRequest = {
       request,
@@ -98,7 +98,7 @@ export class Observation {
       states: [],
     };
     this.record(reported, response, 'unknown_domain');
-    if (!this.warnings.logsDecisions()) return;
+    if (!this.warnings.logsDecisions) return;
     for (const { entries } of request.descriptors.slice(0, MAX_LOGGED_DESCRIPTORS)) {
       const micros = this.clock.monotonicMicros() - startMicros;
       this.warnings.logDecision(decisionLine(reported, entries, LOGGED_UNKNOWN_DOMAIN, micros));

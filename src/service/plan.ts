@@ -106,6 +106,7 @@ export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): numbe
 }
 
 export const NO_TAKES: readonly MatchedTake[] = [];
+const NO_STATES: readonly DescriptorState[] = [];
 
 /**
  * The state of one request from its descriptors to its answer. It is created once for each request to a domain with a
@@ -126,7 +127,7 @@ export class RequestContext {
   /** Wall clock time at which the store decided; 0 if no log needs it. */
   decidedMicros = 0;
   /** The decision of each planned descriptor, in order. */
-  readonly states: DescriptorState[] = [];
+  states: readonly DescriptorState[] = NO_STATES;
   /** The takes that are sent to the store; see {@link takesOf}. */
   takes: readonly MatchedTake[] = NO_TAKES;
   /** Whether the request exceeds an enforced limit. */
@@ -220,7 +221,7 @@ export function skippedLimits(take: MatchedTake): readonly MatchedTake[] {
 
 /** Returns the takes of a request, in the order of the descriptors. */
 export function takesOf(states: readonly DescriptorState[]): readonly MatchedTake[] {
-  const [only] = states;
+  const only = states[0];
   // This is by far the most frequent case.
   if (only !== undefined && states.length === 1) return only.takes;
   const takes: MatchedTake[] = [];

@@ -8,7 +8,7 @@ import {
   type TakeResult,
 } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import type { CompiledPolicy, PolicySet } from '../policy/compiled-policy.js';
+import type { PolicySet } from '../policy/compiled-policy.js';
 import { answer, answerWithoutLimits } from './answer/answer.js';
 import { noteDenial } from './answer/denial.js';
 import { givenUpAnswer } from './answer/given-up-answer.js';
@@ -16,8 +16,7 @@ import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros } from './calle
 import type { DecisionObserver } from './decision-observer.js';
 import { TokenMac } from './holds/hold-marks.js';
 import { Holds } from './holds/holds.js';
-import type { TokenResults } from './holds/settlements.js';
-import { isLarge, LargeRequests } from './large-requests.js';
+import { LARGE_DESCRIPTORS, LARGE_MESSAGE_BYTES, LargeRequests } from './large-requests.js';
 import { findBadDescriptor, matchAndPlan } from './match.js';
 import { Observation } from './observe.js';
 import { type MatchedTake, NO_TAKES, RequestContext, type RequestOptions, takesOf } from './plan.js';
@@ -43,8 +42,10 @@ export interface ShouldRateLimitOptions extends RequestOptions {
   readonly store: BucketStore;
   /** Synchronous store in memory for `on_store_failure: local`. */
   readonly local: LocalStore;
-  /** Returns the policies in effect; undefined until the first load. */
-  readonly policies: () => PolicySet | undefined;
+  readonly policies: {
+    /** Returns the policies in effect; undefined until the first load. */
+    current(): PolicySet | undefined;
+  };
   readonly observer: DecisionObserver;
   /** Receives samples of decisions; undefined if there is no decision log. */
   readonly decisionLog?: DecisionLog | undefined;
@@ -123,7 +124,7 @@ export class ShouldRateLimit {
   }
 
   #startMicros(): number {
-    return this.#isSynchronous && !this.#observation.wantsStart() ? 0 : this.#options.clock.monotonicMicros();
+    return this.#isSynchronous && !this.#observation.wantsStart ? 0 : this.#options.clock.monotonicMicros();
   }
 
   #decide(
@@ -132,15 +133,19 @@ export class ShouldRateLimit {
     startMicros: number,
     caller: Caller,
   ): Reply | Promise<Reply> {
-    const policy = this.#policyFor(request, startMicros, caller);
-    if (!('match' in policy)) return policy;
+    const policySet = this.#options.policies.current();
+    const isEmpty = request.descriptors.length === 0 && request.exceeded === undefined;
+    const policy = isEmpty ? undefined : policySet?.domains.get(request.domain);
+    if (policy === undefined) return this.#decideWithoutPolicy(request, policySet, startMicros, caller);
     // Settle the holds before any step that may end without a decision, because Envoy sends each token only once.
-    const settlements = this.#settle(request, policy, caller);
+    const settlements = policy.hasHolds ? this.#holds.settle(request, policy, caller.connection) : undefined;
     const context = new RequestContext(this.#options, request, policy, caller, startMicros, settlements);
     if (request.exceeded !== undefined) return this.#giveUp(context, request.exceeded);
     const bad = findBadDescriptor(request.descriptors);
     if (bad !== undefined) return this.#refuse(new Refusal('bad_request', bad));
-    if (!isLarge(request.descriptors.length, messageBytes)) return this.#planAndTake(context, startMicros);
+    if (request.descriptors.length <= LARGE_DESCRIPTORS && messageBytes <= LARGE_MESSAGE_BYTES) {
+      return this.#planAndTake(context, startMicros);
+    }
     return this.#large.run<Reply>(caller, bytesOf(request), (noTurn) => {
       if (noTurn === 'cancelled') return CALLER_CANCELLED;
       if (noTurn !== undefined) return this.#giveUp(context, noTurn);
@@ -150,27 +155,20 @@ export class ShouldRateLimit {
     });
   }
 
-  /** Returns the policy that decides a request, or the answer if there is none. */
-  #policyFor(request: RateLimitRequest, startMicros: number, caller: Caller): CompiledPolicy | Reply {
-    const { policies, answers } = this.#options;
+  /** Answers a request that no policy decides. */
+  #decideWithoutPolicy(
+    request: RateLimitRequest,
+    policySet: PolicySet | undefined,
+    startMicros: number,
+    caller: Caller,
+  ): Reply {
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     if (request.descriptors.length === 0 && request.exceeded === undefined)
       return this.#refuse(NO_DESCRIPTORS);
-    const policySet = policies();
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
-    const policy = policySet.domains.get(request.domain);
-    if (policy !== undefined) return policy;
-    const response = answerWithoutLimits(request, policySet, answers);
+    const response = answerWithoutLimits(request, policySet, this.#options.answers);
     this.#observation.unknownDomain(request, policySet, response, startMicros, caller);
     return response;
-  }
-
-  #settle(
-    request: RateLimitRequest,
-    policy: CompiledPolicy,
-    { connection }: Caller,
-  ): TokenResults | undefined {
-    return policy.hasHolds ? this.#holds.settle(request, policy, connection) : undefined;
   }
 
   #planAndTake(context: RequestContext, nowMicros: number): Reply | Promise<Reply> {
@@ -290,7 +288,7 @@ export class ShouldRateLimit {
     } else {
       for (let i = 0; i < takes.length; i++) (takes[i] as MatchedTake).outcome = result[i];
     }
-    if (this.#observation.wantsDecisionTime()) context.decidedMicros = this.#decidedMicros(result);
+    if (this.#observation.wantsDecisionTime) context.decidedMicros = this.#decidedMicros(result);
     if (context.policy.hasHolds) this.#holds.notePlaced(context, isFailed);
     noteDenial(context);
     const { counts } = this.#observation;

@@ -112,7 +112,7 @@ function serve(policy: string, random: () => number): Logs {
     clock,
     store,
     local: store,
-    policies: () => policySet,
+    policies: { current: () => policySet },
     decisionLog: { sample: () => 1, write: (record) => decisions.push(decisionLine(record)) },
   });
   let calls = 0;

@@ -339,7 +339,7 @@ function matchingLimits(
 function limitsAt(source: FindSource, match: Match): MatchingLimits {
   const context = contextOf(source, match.entries);
   const [descriptor] = context.request.descriptors as readonly [Descriptor];
-  context.states.push(matchRules(context, descriptor, match));
+  context.states = [matchRules(context, descriptor, match)];
   applyReplacesAndQuotas(context);
   return metBy(context);
 }

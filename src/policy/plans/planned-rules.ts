@@ -121,7 +121,7 @@ function ruleOfPlan(rule: Rule, values: Float64Array, phase: PhaseSchedule): Rul
 function blockOf(rule: Rule): Rule {
   // Denying a blocked customer does not require the store.
   const spec = { ...rule, hold: undefined, onStoreFailure: 'deny' as const, onOver: undefined };
-  const made = namedRule(spec, NOTHING, rule);
+  const made = namedRule(spec, NOTHING, rule, true);
   if (rule.rate !== undefined) unblocked.set(made, rule);
   return made;
 }

@@ -1,9 +1,7 @@
 import {
   CODE,
-  type CurrentLimit,
   type DescriptorStatus,
   type HeaderValue,
-  LIMIT_UNIT,
   type RateLimitRequest,
   type RateLimitResponse,
 } from '../../codec/messages.js';
@@ -12,11 +10,18 @@ import type { PolicySet } from '../../policy/compiled-policy.js';
 import { planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { dependsOnRow } from '../../policy/plans/planned-rules.js';
 import { type AddedHeader, fixedPhase, type OnOver, phaseAt } from '../../policy/rule.js';
-import { type DescriptorState, isSoft, type MatchedTake, type RequestContext } from '../plan.js';
+import { type DescriptorState, isSoft, type RequestContext } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
-import { canNeverPass, tightestOf, WOULD_DENY } from './denial.js';
+import {
+  canNeverPass,
+  type DescribedLimit,
+  describedOf,
+  resetSeconds,
+  retryAfterSeconds,
+  tightestOf,
+  WOULD_DENY,
+} from './denial.js';
 import { deniedBody } from './denied-response.js';
-import { type DescribedLimit, describedOf, resetSeconds, retryAfterSeconds } from './described-limit.js';
 import {
   dynamicMetadata,
   Merged,
@@ -25,7 +30,7 @@ import {
   withOver,
   withToken,
 } from './dynamic-metadata.js';
-import { headersToAdd, NO_HEADERS } from './response-headers.js';
+import { answerOf, headersToAdd, NO_HEADERS } from './response-headers.js';
 
 const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
   code: CODE.OK,
@@ -41,18 +46,13 @@ function statusWithoutLimit(unlimited: boolean): DescriptorStatus {
   return unlimited ? STATUS_UNLIMITED : STATUS_WITHOUT_LIMIT;
 }
 
-function currentLimit({ name, rate }: MatchedTake): CurrentLimit {
-  const unit = LIMIT_UNIT[rate.reportedUnit ?? 'unknown'];
-  return { name, requestsPerUnit: rate.reportedLimit, unit };
-}
-
 function statusOf({ takes, unlimited }: DescriptorState): DescriptorStatus {
   const shown = tightestOf(takes, undefined);
   if (shown === undefined) return statusWithoutLimit(unlimited);
   const { outcome, ruleEnforcement } = shown;
   return {
     code: outcome.overLimit && ruleEnforcement !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
-    currentLimit: currentLimit(shown),
+    currentLimit: answerOf(shown).currentLimit,
     limitRemaining: Math.min(outcome.remaining, MAX_UINT32),
     durationUntilResetSeconds: resetSeconds(shown),
   };
@@ -60,22 +60,14 @@ function statusOf({ takes, unlimited }: DescriptorState): DescriptorStatus {
 
 /** Builds the response of a decided request, with one status per descriptor, in order. */
 export function answer(context: RequestContext): RateLimitResponse {
-  const { request, policy, states, denied } = context;
-  const options = context.options.answers;
+  const { states, denied } = context;
   const statuses = new Array<DescriptorStatus>(states.length);
   for (let i = 0; i < states.length; i++) statuses[i] = statusOf(states[i] as DescriptorState);
   const described = describedOf(context);
   const headers = headersToAdd(context, statuses, described, false);
   const upstreamHeaders = headersToAdd(context, statuses, described, true);
   const body = denied && described !== undefined ? deniedBody(described) : undefined;
-  const metadata = options.dynamicMetadata
-    ? dynamicMetadata(request, states, statuses, redactedKeys(context))
-    : undefined;
-  const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
-  const { metadataKey } = options.holdNames;
-  const decision = addsDecision ? decisionMetadata(context, described, statuses) : undefined;
   const additions = onOverAdditionsOf(context);
-  const withMarks = withOver(withDecision(metadata, decision, context), additions?.metadata);
   return {
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
@@ -83,8 +75,28 @@ export function answer(context: RequestContext): RateLimitResponse {
     requestHeadersToAdd:
       additions === undefined ? upstreamHeaders : [...upstreamHeaders, ...additions.headers],
     rawBody: body?.body,
-    dynamicMetadata: withToken(withMarks, context.token, metadataKey),
+    dynamicMetadata: metadataOf(context, statuses, described, additions?.metadata),
   };
+}
+
+/** Returns the dynamic metadata; undefined without any, which is the most frequent case. */
+function metadataOf(
+  context: RequestContext,
+  statuses: readonly DescriptorStatus[],
+  described: DescribedLimit | undefined,
+  over: OnOverAdditions['metadata'],
+): RateLimitResponse['dynamicMetadata'] {
+  const { request, states, policy, token } = context;
+  const options = context.options.answers;
+  const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
+  if (!options.dynamicMetadata && !addsDecision && over === undefined && token === undefined)
+    return undefined;
+  const metadata = options.dynamicMetadata
+    ? dynamicMetadata(request, states, statuses, redactedKeys(context))
+    : undefined;
+  const decision = addsDecision ? decisionMetadata(context, described, statuses) : undefined;
+  const withMarks = withOver(withDecision(metadata, decision, context), over);
+  return withToken(withMarks, token, options.holdNames.metadataKey);
 }
 
 /** Answers a request for a domain without a policy: every descriptor OK, no headers. */

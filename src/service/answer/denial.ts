@@ -1,5 +1,6 @@
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import { isBeyondLimit } from '../../limiter/rate.js';
+import type { HeaderFamilies } from '../../policy/rule.js';
 import { isPassingQuota } from '../enforcement.js';
 import {
   chainsOf,
@@ -17,12 +18,25 @@ type Denial = Pick<RequestContext, 'limitDenies' | 'quotasDeny' | 'quotasWouldDe
 
 /** Records what denies the request, or would deny it without SHADOW_MODE, after all of its takes have outcomes. */
 export function noteDenial(context: RequestContext): void {
-  const { states } = context;
-  if (context.policy.hasSpills) {
+  const { states, policy } = context;
+  if (policy.hasSpills) {
     keepPayingTakes(states);
     context.takes = takesOf(states);
   }
+  const { takes } = context;
+  // A take that `on_store_failure: allow` answered is not over its limit.
+  for (let i = 0; i < takes.length; i++) {
+    const take = takes[i] as MatchedTake;
+    if (take.ruleEnforcement === 'enforce' && take.outcome?.overLimit === true) context.limitDenies = true;
+  }
   const { quotaMode, shadowMode } = context.options.answers;
+  if (quotaMode || policy.hasQuotas) noteQuotas(context, quotaMode);
+  context.denied = (context.limitDenies || context.quotasDeny) && !shadowMode;
+}
+
+/** Records whether the quotas of a request deny it together. */
+function noteQuotas(context: RequestContext, quotaMode: boolean): void {
+  const { states } = context;
   let enforcedQuotas = 0;
   let enforcedQuotasOver = 0;
   let quotas = 0;
@@ -36,9 +50,7 @@ export function noteDenial(context: RequestContext): void {
     }
     for (let at = 0; at < takes.length; at++) {
       const take = takes[at] as MatchedTake;
-      // A take that `on_store_failure: allow` answered is not over its limit.
       const over = take.outcome?.overLimit === true;
-      if (take.ruleEnforcement === 'enforce' && over) context.limitDenies = true;
       if (take.ruleEnforcement === 'quota') {
         enforcedQuotas++;
         if (over) enforcedQuotasOver++;
@@ -51,7 +63,6 @@ export function noteDenial(context: RequestContext): void {
   }
   context.quotasDeny = enforcedQuotas > 0 && enforcedQuotas === enforcedQuotasOver;
   context.quotasWouldDeny = quotas > 0 && quotas === quotasOver;
-  context.denied = (context.limitDenies || context.quotasDeny) && !shadowMode;
 }
 
 function denies(take: MatchedTake, outcome: TakeOutcome, denial: Denial): boolean {
@@ -178,7 +189,7 @@ export function tightestOf(
   takes: readonly MatchedTake[],
   denial: Denial | undefined,
 ): DecidedTake | undefined {
-  const [only] = takes;
+  const only = takes[0];
   // This is by far the most frequent case.
   if (only !== undefined && takes.length === 1) return isDecided(only) ? only : undefined;
   const tightest = tightestBy(takes, denial, passesAfter);
@@ -239,4 +250,83 @@ function soonest(chain: readonly MatchedTake[]): MatchedTake | undefined {
     (first, take) => (first === undefined || passesAfter(take) < passesAfter(first) ? take : first),
     undefined,
   );
+}
+
+/** The limit that headers, metadata and body describe. */
+export interface DescribedLimit {
+  readonly take: DecidedTake;
+  /** Rank by which it was chosen, see {@link rankIn}: `DENIES`, `WOULD_DENY`, or lower if the request is allowed. */
+  readonly rank: number;
+  readonly context: RequestContext;
+  /** All takes of the request. */
+  readonly takes: readonly MatchedTake[];
+}
+
+/**
+ * Returns the header families that the rule of a take sets, or else the header families that the policy file sets.
+ * `upstream` selects the families of the request instead of the response.
+ */
+export function familiesOf(
+  { rule }: MatchedTake,
+  domainFamilies: HeaderFamilies | undefined,
+  upstream: boolean,
+): HeaderFamilies | undefined {
+  return (upstream ? rule?.requestHeaders : rule?.responseHeaders) ?? domainFamilies;
+}
+
+function ruleNeedsDescription(takes: readonly MatchedTake[], denied: boolean): boolean {
+  for (let i = 0; i < takes.length; i++) {
+    const rule = (takes[i] as MatchedTake).rule;
+    if (rule === undefined) continue;
+    if (rule.responseHeaders !== undefined || rule.requestHeaders !== undefined) return true;
+    if (denied && rule.deniedResponse !== undefined) return true;
+  }
+  return false;
+}
+
+/**
+ * Returns whether headers, metadata or body describe a limit. For most policies they do not, and the search is skipped.
+ */
+function needsDescription({ policy, states, options, denied }: RequestContext): boolean {
+  if (policy.responseHeaders !== undefined || policy.requestHeaders !== undefined) return true;
+  if (policy.decisionMetadata ?? options.answers.decisionMetadata) return true;
+  if (denied && policy.deniedResponse !== undefined) return true;
+  for (let i = 0; i < states.length; i++) {
+    if (ruleNeedsDescription((states[i] as DescriptorState).takes, denied)) return true;
+  }
+  return false;
+}
+
+/**
+ * Returns the limit to describe for the whole request: the denying limit that passes last, otherwise the limit with the
+ * fewest tokens remaining. Undefined if no policy requests a description, or if no limit applied.
+ */
+export function describedOf(context: RequestContext): DescribedLimit | undefined {
+  if (!needsDescription(context)) return undefined;
+  const { takes } = context;
+  const take = tightestOf(takes, context);
+  if (take === undefined) return undefined;
+  return { take, rank: rankIn(context, take), context, takes };
+}
+
+/**
+ * Returns {@link resetMicros} in whole seconds, rounded up; 0 for a full bucket that does not deny, and undefined if
+ * the time is unknown.
+ */
+export function resetSeconds(take: DecidedTake): number | undefined {
+  return hasReset(take) ? Math.ceil(resetMicros(take) / MICROS_PER_SECOND) : undefined;
+}
+
+/** Returns the whole seconds until a denied request passes, at least 1, or undefined if the time is unknown. */
+export function deniedResetSeconds(take: DecidedTake): number | undefined {
+  const seconds = resetSeconds(take);
+  return seconds === undefined ? undefined : Math.max(1, seconds);
+}
+
+/**
+ * Returns the whole seconds to wait after a denial, or undefined if the time is unknown. This is the value of
+ * `retry-after`, unless the request can never pass. A concurrency limit may set it, because its reset is unknown.
+ */
+export function retryAfterSeconds(take: DecidedTake): number | undefined {
+  return deniedResetSeconds(take) ?? take.rule?.hold?.retryAfterSeconds;
 }

@@ -1,8 +1,8 @@
 import type { HeaderValue } from '../../codec/messages.js';
 import type { DeniedResponse } from '../../policy/rule.js';
 import type { MatchedTake } from '../plan.js';
+import type { DescribedLimit } from './denial.js';
 import { canNeverPass, DENIES, isDecided, rankIn } from './denial.js';
-import type { DescribedLimit } from './described-limit.js';
 import { MAX_LISTED, quotaName } from './quota-policy.js';
 
 /** The body of a denied request. */

@@ -1,8 +1,14 @@
 import type { Rate } from '../../limiter/rate.js';
 import type { HeaderFamilies, Rule } from '../../policy/rule.js';
 import { isSoft, type MatchedTake } from '../plan.js';
-import { type DecidedTake, isDecided, passesAfter } from './denial.js';
-import { type DescribedLimit, resetSeconds } from './described-limit.js';
+import {
+  type DecidedTake,
+  type DescribedLimit,
+  familiesOf,
+  isDecided,
+  passesAfter,
+  resetSeconds,
+} from './denial.js';
 
 /** Maximum number of limits in one answer: a request may match thousands, and Envoy rejects long headers. */
 export const MAX_LISTED = 16;
@@ -133,18 +139,6 @@ function listedLimits(
     else list[MAX_LISTED - 1] = { names, take };
   }
   return list;
-}
-
-/**
- * Returns the header families that the rule of a take sets, or else the header families that the policy file sets.
- * `upstream` selects the families of the request instead of the response.
- */
-export function familiesOf(
-  { rule }: MatchedTake,
-  domainFamilies: HeaderFamilies | undefined,
-  upstream: boolean,
-): HeaderFamilies | undefined {
-  return (upstream ? rule?.requestHeaders : rule?.responseHeaders) ?? domainFamilies;
 }
 
 /** The values of `ratelimit-policy` and `ratelimit`. */

@@ -1,5 +1,6 @@
-import { CODE, type DescriptorStatus, type HeaderValue } from '../../codec/messages.js';
+import { CODE, type DescriptorStatus, type HeaderValue, LIMIT_UNIT } from '../../codec/messages.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
+import type { RuleAnswer } from '../../policy/rule.js';
 import {
   type DescriptorState,
   isSoft,
@@ -8,21 +9,19 @@ import {
   skippedLimits,
 } from '../plan.js';
 import type { LimitHeaderNames } from './answer-options.js';
-import { canNeverPass, type DecidedTake, hasReset, resetMicros, WOULD_DENY } from './denial.js';
 import {
+  canNeverPass,
+  type DecidedTake,
   type DescribedLimit,
   deniedResetSeconds,
+  familiesOf,
+  hasReset,
+  resetMicros,
   resetSeconds,
   retryAfterSeconds,
-} from './described-limit.js';
-import {
-  draft03Limit,
-  familiesOf,
-  MAX_LISTED,
-  quotaFields,
-  quotaName,
-  wantsQuotaFields,
-} from './quota-policy.js';
+  WOULD_DENY,
+} from './denial.js';
+import { draft03Limit, MAX_LISTED, quotaFields, quotaName, wantsQuotaFields } from './quota-policy.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
@@ -45,16 +44,12 @@ function isObserved(take: MatchedTake): boolean {
   );
 }
 
-let latestSecond = 0;
-let latestSecondText = '0';
+let latestReset: HeaderValue = { key: 'x-ratelimit-reset', value: 0, encoded: null };
 
-/** Returns the second as a string, cached because most answers within a second have the same one. */
-function secondText(second: number): string {
-  if (second !== latestSecond) {
-    latestSecondText = String(second);
-    latestSecond = second;
-  }
-  return latestSecondText;
+/** Returns `x-ratelimit-reset`, cached because most answers within a second have the same one. */
+function resetHeader(second: number): HeaderValue {
+  if (second !== latestReset.value) latestReset = { key: 'x-ratelimit-reset', value: second, encoded: null };
+  return latestReset;
 }
 
 /** Returns the names of the limits that paid instead of earlier ones of their chain (`then`); '' without any. */
@@ -66,21 +61,42 @@ function payersOf(takes: readonly MatchedTake[]): string {
   return [...payers].join(', ');
 }
 
+/** Returns what the answers of a limit have in common, which the rule keeps. Each override has its own. */
+export function answerOf({ rule, name, rate }: MatchedTake): RuleAnswer {
+  const known = rule?.answer;
+  if (known !== undefined) return known;
+  const { reportedLimit, reportedUnit } = rate;
+  const answer = {
+    currentLimit: {
+      name,
+      requestsPerUnit: reportedLimit,
+      unit: LIMIT_UNIT[reportedUnit ?? 'unknown'],
+      encoded: null,
+    },
+    limitHeader: { key: 'x-ratelimit-limit', value: reportedLimit, encoded: null },
+  };
+  if (rule !== undefined) rule.answer = answer;
+  return answer;
+}
+
+/** Returns the limit, what remains, and, if it is known, the reset. */
+function threeHeaders(take: DecidedTake, context: RequestContext): HeaderValue[] {
+  const limit = answerOf(take).limitHeader;
+  const remaining: HeaderValue = {
+    key: 'x-ratelimit-remaining',
+    value: take.outcome.remaining,
+    encoded: undefined,
+  };
+  if (!hasReset(take)) return [limit, remaining];
+  return [limit, remaining, resetHeader(resetSecond(take, context.wallMicros))];
+}
+
 /**
  * Returns the headers of the family `x-ratelimit`, see docs/policy/answers.md. `byEnvoy`: Envoy adds the first three
  * itself.
  */
 function xRateLimit({ take, rank, takes, context }: DescribedLimit, byEnvoy: boolean): HeaderValue[] {
-  const { outcome } = take;
-  const headers: HeaderValue[] = byEnvoy
-    ? []
-    : [
-        { key: 'x-ratelimit-limit', value: String(take.rate.reportedLimit) },
-        { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
-      ];
-  if (!byEnvoy && hasReset(take)) {
-    headers.push({ key: 'x-ratelimit-reset', value: secondText(resetSecond(take, context.wallMicros)) });
-  }
+  const headers = byEnvoy ? [] : threeHeaders(take, context);
   // Nothing pays for a request that another limit denies.
   const payers = context.policy.hasSpills && !context.denied ? payersOf(takes) : '';
   if (payers !== '') headers.push({ key: 'x-ratelimit-spilled', value: payers });
@@ -112,7 +128,7 @@ export function headersToAdd(
     return limitHeadersOf(states, statuses, envNames);
   }
   if (described === undefined) return NO_HEADERS;
-  const listsQuotas = wantsQuotaFields(described, domainFamilies, upstream);
+  const listsQuotas = policy.listsLimits && wantsQuotaFields(described, domainFamilies, upstream);
   if (families === undefined && !listsQuotas) return NO_HEADERS;
   const { take } = described;
   // Envoy adds its own headers to responses only.

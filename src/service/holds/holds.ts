@@ -64,7 +64,7 @@ export interface HoldsOptions {
   readonly answers: Pick<AnswerOptions, 'holdNames'>;
   readonly tokenMac: TokenMac;
   /** Returns the policies in effect. */
-  readonly policies: () => PolicySet | undefined;
+  readonly policies: { current(): PolicySet | undefined };
   /** Maximum time for a store call, in microseconds. */
   readonly storeTimeoutMicros: number;
 }
@@ -341,7 +341,7 @@ export class Holds {
     const { domain, connection, placedMicros } = request;
     const holds = this.#placed.forget(request);
     this.#releases.spend(holds.length);
-    const policy = this.#options.policies()?.domains.get(domain);
+    const policy = this.#options.policies.current()?.domains.get(domain);
     if (policy === undefined) return;
     const ageMicros = this.#options.clock.monotonicMicros() - placedMicros;
     for (const hold of holds) {

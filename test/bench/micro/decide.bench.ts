@@ -65,7 +65,7 @@ function serviceOn(policy: string, top?: TopCounts): ShouldRateLimit {
     clock: systemClock,
     store,
     local: store,
-    policies: () => policySet,
+    policies: { current: () => policySet },
     observer: {
       counts: metrics,
       warnings: new LoggedWarnings(log, new UnmatchedWarnings(log, () => policySet)),

@@ -52,7 +52,7 @@ function decision({ logged = 0, traced = false }: Options): MicroCase {
       clock: systemClock,
       store,
       local: store,
-      policies: () => policies,
+      policies: { current: () => policies },
       observer: {
         counts: metrics,
         warnings: new LoggedWarnings(log, new UnmatchedWarnings(log, () => policies)),

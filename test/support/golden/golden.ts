@@ -56,7 +56,7 @@ class GoldenService {
     this.#service = new ShouldRateLimit({
       ...options,
       decoder: new RequestDecoder({ ...DEFAULT_BOUNDS, maxDescriptors: 4 }),
-      policies: () => policySet,
+      policies: { current: () => policySet },
       random: () => 0.4,
     });
   }

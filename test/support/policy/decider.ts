@@ -124,7 +124,7 @@ class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWar
   storeFailed(policy: string): void {
     this.told.push(`failed ${policy}`);
   }
-  logsDecisions(): boolean {
+  get logsDecisions(): boolean {
     return this.debug;
   }
   logDecision(line: DecisionLine): void {
@@ -173,7 +173,7 @@ export class Decider {
       clock: this.clock,
       store: store ?? memory,
       local: memory,
-      policies: () => (loaded ? this.#policySet : undefined),
+      policies: { current: () => (loaded ? this.#policySet : undefined) },
       observer: this.observer,
       storeTimeoutMicros: 2_000_000,
       maxLimits,

@@ -1,13 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Descriptor } from '../../../src/codec/messages.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller } from '../../../src/service/caller.js';
 import {
-  isLarge,
   LargeRequests,
   MAX_WAITING_BYTES,
   MAX_WAITING_REQUESTS,
   type NoTurn,
 } from '../../../src/service/large-requests.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 /** Resolves after the next turn of the queue. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -37,7 +38,14 @@ class Queue {
 }
 
 test('more than 32 descriptors, or more than 16 KiB, are large', () => {
-  expect([isLarge(32, 16_384), isLarge(33, 0), isLarge(1, 16_385)]).toEqual([false, true, true]);
+  const decider = new Decider('domain: d\ndescriptors: []\n');
+  const isLarge = (count: number, value: string): boolean => {
+    const descriptors = new Array<Descriptor>(count).fill(descriptor([`k=${value}`]));
+    return decider.service.decide({ domain: 'd', descriptors, hitsAddend: 0 }) instanceof Promise;
+  };
+  expect([isLarge(32, ''), isLarge(33, '')]).toEqual([false, true]);
+  // A decoded descriptor with one entry counts 300 bytes.
+  expect([isLarge(1, 'x'.repeat(16_083)), isLarge(1, 'x'.repeat(16_084))]).toEqual([false, true]);
 });
 
 describe('large requests', () => {

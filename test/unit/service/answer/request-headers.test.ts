@@ -88,7 +88,7 @@ describe('request_headers', () => {
     const decider = on('request_headers: [ratelimit]');
     const answer = decider.answer([descriptor(['plain=x']), descriptor(['own=x']), descriptor(['quiet=x'])]);
     // `own` has the fewest hits remaining, so it is described; it requests another family.
-    expect(answer.requestHeadersToAdd.map(({ value }) => value)).toEqual([
+    expect(answer.requestHeadersToAdd.map(({ value }) => String(value))).toEqual([
       '2',
       '1',
       expect.stringMatching(/^\d+$/),

@@ -374,7 +374,7 @@ describe('a call that is reset', () => {
     const collect = runInNewContext('gc') as () => void;
     setFlagsFromString('--no-expose-gc');
     const decider = new Decider(EXPORTS);
-    const earlier = new WeakRef(decider.options.policies()?.domains.get('d') as object);
+    const earlier = new WeakRef(decider.options.policies.current()?.domains.get('d') as object);
     const caller: Caller = { ...CALLER_WITHOUT_DEADLINE, resetListener: undefined };
     await decider.service.decide({ domain: 'd', descriptors: [acme], hitsAddend: 0 }, caller);
     decider.reload(EXPORTS);
