@@ -24,7 +24,7 @@ the page, and its charts | | src/page /page/ operate/page  telemetry/history ima
 who may use the debug port | | admin-access admin-tokens tokens-file operate/access cross-site
 \`weir explain\` and \`check-config\` | | config/show explain check-config manifests check-report check-unmatched check-options load-options commands
 \`weir check\`, \`health\`, \`init\` | | cli/call cli/check.ts cli/health cli/init without-envoy start.md
-reservations and limits on concurrent requests | limitador#506, envoy#41219, ai-gateway#680 | hold concurrency reservation settle estimates oldest-ends late-ends
+reservations and limits on concurrent requests | limitador#506, envoy#41219, ai-gateway#680 | hold concurrency reservation settle estimates oldest-ends settlement-queue
 limits of each customer (plans) | gateway#9212, ai-gateway#2223, ratelimit#927 | plans plan- planned config/sources
 soft limits and spill | ratelimit#1045, praxis-proxy/praxis#856 | soft-limit spill on-over
 phases, schedules, percent | ratelimit#218, gateway#6786 | enforcement phase percent quotas-and-replaces candidate

@@ -17,12 +17,12 @@ import { MAX_PLAN_ROWS } from '../../src/config/read/policy-fields.js';
 import { MAX_RULES_AT_ONCE } from '../../src/config/threads/policy-task.js';
 import { MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../src/config/yaml/yaml-value.js';
-import { MAX_AUXILIARY_BYTES } from '../../src/grpc/auxiliary-method.js';
+import { MAX_AUXILIARY_BYTES } from '../../src/grpc/generic-method.js';
 import {
   DEFAULT_RECEIVE_TIMEOUT_MS,
   MAX_ANSWERED_CALLS,
   MAX_AUXILIARY_CALLS,
-} from '../../src/grpc/h2-transport/call-context.js';
+} from '../../src/grpc/h2-transport/grpc-server-state.js';
 import { MAX_UNREAD_BYTES } from '../../src/grpc/h2-transport/streaming-call.js';
 import { LATE_REQUEST_MS } from '../../src/grpc/h2-transport/unary-call.js';
 import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
@@ -60,8 +60,8 @@ import {
 import { MAX_ECHOED_UNITS, MAX_METADATA_UNITS } from '../../src/service/answer/dynamic-metadata.js';
 import { MAX_TOKEN_CHARACTERS, MAX_TOKENS_CHARACTERS } from '../../src/service/holds/hold-token.js';
 import { MAX_WORK_AT_ONCE } from '../../src/service/holds/holds.js';
-import { MAX_CALL_BYTES, MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/late-ends.js';
 import { MAX_PLACED_BYTES } from '../../src/service/holds/placed-holds.js';
+import { MAX_CALL_BYTES, MAX_OTHER_BYTES, MAX_OWN_BYTES } from '../../src/service/holds/settlement-queue.js';
 import {
   MAX_WAITING_BYTES as MAX_LARGE_BYTES,
   MAX_WAITING_REQUESTS,
@@ -73,8 +73,8 @@ import {
   MAX_STORE_WAITING_BYTES,
   SMALL_REQUEST_RESERVE_BYTES,
 } from '../../src/service/waiting-requests.js';
+import { MAX_BULK_ITEMS_IN_FLIGHT, RESPONSIVE_MICROS } from '../../src/storage/redis/batch-queue.js';
 import { QUERIED_MASTERS } from '../../src/storage/redis/cluster/cluster-view.js';
-import { MAX_BULK_ITEMS_IN_FLIGHT, RESPONSIVE_MICROS } from '../../src/storage/redis/in-flight-calls.js';
 import { MAX_UNREAD_BYTES as MAX_UNREAD_REDIS_BYTES } from '../../src/storage/redis/node/connector.js';
 import { MAX_ORDINARY_ITEMS, MAX_TAKES_PER_CALL } from '../../src/storage/redis/redis-store.js';
 import { MAX_REDIRECTIONS } from '../../src/storage/redis/redis-store-options.js';

@@ -1,5 +1,5 @@
 import type { RedisRole } from '../limiter/failure-policy.js';
-import type { RedisNodeState } from '../storage/redis/redis-buckets.js';
+import type { RedisNodeState } from '../storage/redis/redis-backend.js';
 
 /** A server that stores buckets. */
 export interface StoreNode extends RedisNodeState {

@@ -4,7 +4,7 @@ import {
   type ServerDuplexStream,
   type ServerWritableStream,
 } from '@grpc/grpc-js';
-import type { Fields, GenericCall, GenericHandler, GenericMethod, OpenStreams } from './auxiliary-method.js';
+import type { Fields, GenericCall, GenericHandler, GenericMethod, OpenStreams } from './generic-method.js';
 import { GrpcError, STATUS, toGrpcError } from './grpc-error.js';
 
 /** Maximum number of responses that wait for a caller that does not read. One more ends the call. */

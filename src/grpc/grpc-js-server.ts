@@ -10,7 +10,7 @@ import {
   setLogVerbosity,
 } from '@grpc/grpc-js';
 import { HANDSHAKE_TIMEOUT_MS, SocketServer } from '../h2/serving/socket-server.js';
-import { type GenericMethod, OpenStreams } from './auxiliary-method.js';
+import { type GenericMethod, OpenStreams } from './generic-method.js';
 import { type ByteStream, byteMethod, GrpcJsCall, statusOf } from './grpc-js-call.js';
 import {
   formatHostPort,

@@ -1,7 +1,7 @@
 import { formatHostPort, type ListenAddress } from '../h2/serving/listen.js';
 import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
 import type { ResetListener } from '../runtime/signal.js';
-import type { GenericMethod } from './auxiliary-method.js';
+import type { GenericMethod } from './generic-method.js';
 
 export { GrpcError, STATUS, type StatusCode, toGrpcError } from './grpc-error.js';
 export { formatHostPort, type ListenAddress, type TlsMaterial, type TlsOptions };

@@ -6,7 +6,7 @@ import {
   type HealthRequest,
   type HealthResponse,
 } from '../codec/services/health-messages.js';
-import { decodeRequest, type GenericCall, unaryMethod } from './auxiliary-method.js';
+import { decodeRequest, type GenericCall, unaryMethod } from './generic-method.js';
 import { GrpcError, type GrpcServer, STATUS } from './grpc-server.js';
 
 /** HTTP/2 path of the method that health probes call. */

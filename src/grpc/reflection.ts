@@ -5,7 +5,7 @@ import {
   type ReflectionAnswer,
   type ReflectionQuery,
 } from '../codec/services/reflection-messages.js';
-import { decodeRequest } from './auxiliary-method.js';
+import { decodeRequest } from './generic-method.js';
 import { type GrpcServer, STATUS } from './grpc-server.js';
 
 const VERSIONS = ['v1', 'v1alpha'];

@@ -6,9 +6,9 @@ import { MatchWork } from './match-work.js';
 import { BucketNames } from './names/bucket-names.js';
 import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/stat-name.js';
 import { PathPattern } from './paths/path-pattern.js';
+import { PlanNodes } from './plans/plan-nodes.js';
 import { rateOf } from './plans/plan-rate.js';
 import type { PlanTable } from './plans/plan-table.js';
-import { PlanNodes } from './plans/planned-nodes.js';
 import {
   type Algorithm,
   type DomainSettings,

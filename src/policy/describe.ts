@@ -4,8 +4,8 @@ import type { Rate } from '../limiter/rate.js';
 import { withoutAddressSecrets } from '../runtime/shown-address.js';
 import { plural } from '../runtime/texts.js';
 import { columnNames, type PlanRate } from './plans/plan-rate.js';
+import { isBlocked } from './plans/plan-rules.js';
 import type { PlanTable } from './plans/plan-table.js';
-import { isBlocked } from './plans/planned-rules.js';
 import {
   type DeniedResponse,
   HEADER_FAMILIES,

@@ -1,7 +1,7 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
+import { hasPlanValues } from './plans/plan-rules.js';
 import type { PlanTable } from './plans/plan-table.js';
-import { hasPlanValues } from './plans/planned-rules.js';
 import { canDeny, type DeniedResponse, type HeaderFamilies, type PhaseSchedule, type Rule } from './rule.js';
 
 /**

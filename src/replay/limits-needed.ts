@@ -4,9 +4,9 @@ import type { WindowRate } from '../limiter/fixed-window.js';
 import { isCharge, MAX_FILL_MICROS, MAX_UINT32, type Rate } from '../limiter/rate.js';
 import type { TokenBucketRate } from '../limiter/token-bucket.js';
 import { rateOf, rateSpecOf } from '../policy/plans/plan-rate.js';
-import { isBlocked } from '../policy/plans/planned-rules.js';
+import { isBlocked } from '../policy/plans/plan-rules.js';
 import type { Rule } from '../policy/rule.js';
-import type { MatchedTake } from '../service/plan.js';
+import type { MatchedTake } from '../service/request-context.js';
 
 /*
  * Finds the limits that would have denied nobody, or few requests. A store without limits takes the hits of all

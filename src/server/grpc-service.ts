@@ -22,7 +22,7 @@ import type { Closers } from '../runtime/closers.js';
 import { Signal } from '../runtime/signal.js';
 import { throttledLog } from '../runtime/timers.js';
 import { runInTurns } from '../runtime/turns.js';
-import { TokenMac } from '../service/holds/hold-marks.js';
+import { TokenMac } from '../service/holds/token-mac.js';
 import type { DecisionLog } from '../service/record/decision-record.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';
 import { WaitingRequests } from '../service/waiting-requests.js';

@@ -3,9 +3,9 @@ import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { CompiledPolicy } from '../policy/compiled-policy.js';
 import type { Match } from '../policy/policy.js';
 import type { RuleMetrics } from '../policy/rule.js';
-import type { MatchedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
 import type { GivenUpReason } from './record/decision-record.js';
+import type { MatchedTake } from './request-context.js';
 
 /** Receives the decisions of a service. */
 export interface DecisionObserver {

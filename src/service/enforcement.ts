@@ -1,7 +1,13 @@
 import type { Enforcement } from '../limiter/bucket-store.js';
-import { isBlocked } from '../policy/plans/planned-rules.js';
+import { isBlocked } from '../policy/plans/plan-rules.js';
 import { type PhaseSchedule, phaseAt, type Rule } from '../policy/rule.js';
-import { chainsOf, type DescriptorState, isSoft, type MatchedTake, type RequestContext } from './plan.js';
+import {
+  chainsOf,
+  type DescriptorState,
+  isSoft,
+  type MatchedTake,
+  type RequestContext,
+} from './request-context.js';
 
 /** The properties of a request that its enforcement depends on; see RequestContext. */
 interface EnforcementContext {

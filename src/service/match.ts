@@ -5,12 +5,13 @@ import type { Rate } from '../limiter/rate.js';
 import { tokenBucketRate } from '../limiter/token-bucket.js';
 import { UNIT_MICROS, type WindowUnit } from '../limiter/window-unit.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
-import { blockedKey, isBlocked, unblockedRule } from '../policy/plans/planned-rules.js';
+import { blockedKey, isBlocked, unblockedRule } from '../policy/plans/plan-rules.js';
 import type { Algorithm, Match } from '../policy/policy.js';
 import type { HoldSpec, Rule } from '../policy/rule.js';
 import { append } from '../runtime/append.js';
 import { applyReplacesAndQuotas, enforcementOf, enforcementOfRule } from './enforcement.js';
 import { type BoundHold, newHold, noHold } from './holds/hold-ids.js';
+import type { GivenUpReason, HoldRecord } from './record/decision-record.js';
 import {
   DescriptorState,
   hitsOf,
@@ -18,8 +19,7 @@ import {
   NO_TAKES,
   OVERRIDE_LABEL,
   type RequestContext,
-} from './plan.js';
-import type { GivenUpReason, HoldRecord } from './record/decision-record.js';
+} from './request-context.js';
 
 /**
  * Matches every descriptor of a validated request against one snapshot of the domain's policy, and plans the takes: one

@@ -10,13 +10,6 @@ import { secretKeysOf } from './answer/answer.js';
 import type { Caller } from './caller.js';
 import type { DecisionCounts, DecisionObserver, DecisionWarnings } from './decision-observer.js';
 import {
-  type DescriptorState,
-  isSoft,
-  type MatchedTake,
-  type RequestContext,
-  skippedLimits,
-} from './plan.js';
-import {
   decisionLine,
   LOGGED_UNKNOWN_DOMAIN,
   loggedLimits,
@@ -25,6 +18,13 @@ import {
 } from './record/decision-line.js';
 import type { DecisionLog, GivenUpReason, UndecidedReason } from './record/decision-record.js';
 import { type ReportedRequest, recordOf, recordSpan } from './record/record-of.js';
+import {
+  type DescriptorState,
+  isSoft,
+  type MatchedTake,
+  type RequestContext,
+  skippedLimits,
+} from './request-context.js';
 
 /** Reports the outcome of each request to metrics, logs and traces. No other code reports decisions. */
 export class Observation {

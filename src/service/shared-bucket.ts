@@ -1,7 +1,7 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { isCharge } from '../limiter/rate.js';
 import { refillWhole } from '../limiter/token-bucket.js';
-import type { MatchedTake } from './plan.js';
+import type { MatchedTake } from './request-context.js';
 
 /** Maximum number of takes whose keys are compared pairwise, which takes 1 or 2 µs and no memory. */
 const MAX_COMPARED_TAKES = 16;

@@ -14,12 +14,11 @@ import { noteDenial } from './answer/denial.js';
 import { givenUpAnswer } from './answer/given-up-answer.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros } from './caller.js';
 import type { DecisionObserver } from './decision-observer.js';
-import { TokenMac } from './holds/hold-marks.js';
 import { Holds } from './holds/holds.js';
+import { TokenMac } from './holds/token-mac.js';
 import { LARGE_DESCRIPTORS, LARGE_MESSAGE_BYTES, LargeRequests } from './large-requests.js';
 import { findBadDescriptor, matchAndPlan } from './match.js';
 import { Observation } from './observe.js';
-import { type MatchedTake, NO_TAKES, RequestContext, type RequestOptions, takesOf } from './plan.js';
 import type { DecisionLog, GivenUpReason } from './record/decision-record.js';
 import { recordStoreSpan } from './record/request-trace.js';
 import {
@@ -31,6 +30,13 @@ import {
   refusalOf,
   STORE_UNAVAILABLE,
 } from './refusal.js';
+import {
+  type MatchedTake,
+  NO_TAKES,
+  RequestContext,
+  type RequestOptions,
+  takesOf,
+} from './request-context.js';
 import { markNeverPassing } from './shared-bucket.js';
 import { askStore, decideWithoutStore } from './store-failure.js';
 import { bytesOf, WaitingRequests } from './waiting-requests.js';

@@ -11,7 +11,7 @@ import { answerOf, type StoreFailureAnswer } from '../limiter/failure-policy.js'
 import { BrokenInvariant } from '../runtime/invariant.js';
 import { keepPayingTakes } from './answer/denial.js';
 import type { DecisionCounts } from './decision-observer.js';
-import { type DescriptorState, type MatchedTake, takesOf } from './plan.js';
+import { type DescriptorState, type MatchedTake, takesOf } from './request-context.js';
 import { markNeverPassing } from './shared-bucket.js';
 
 /**

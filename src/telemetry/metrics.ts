@@ -2,6 +2,11 @@ import { collectDefaultMetrics, Registry } from '@prometheus-io/client';
 import type { Entry } from '../limiter/entry.js';
 import type { RedisRole, StoreFailureAnswer, StoreFault } from '../limiter/failure-policy.js';
 import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
+import { DurationHistogram } from './duration-histogram.js';
+import type { ADMIN_RESULTS, FamilyName, GIVEN_UP_REASONS } from './families.js';
+import { type EventCounter, FamilyRegistry, headOf } from './family-registry.js';
+import { FailureCounter, type FailureCounts } from './history/rate-history.js';
+import { ReferenceStats } from './reference/reference-stats.js';
 import {
   DECISION_SLOTS,
   FORGIVEN,
@@ -12,12 +17,7 @@ import {
   RuleSeries,
   takeNewCounts,
   WOULD_BE_THROTTLED,
-} from './counted-rule.js';
-import { DurationHistogram } from './duration-histogram.js';
-import type { ADMIN_RESULTS, FamilyName, GIVEN_UP_REASONS } from './families.js';
-import { type EventCounter, FamilyRegistry, headOf } from './family-registry.js';
-import { FailureCounter, type FailureCounts } from './history/rate-history.js';
-import { ReferenceStats } from './reference/reference-stats.js';
+} from './rule-series.js';
 
 /** Statistics of the store in memory, read at each scrape. */
 export interface MemoryStats {

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
-import type { RedisBackend } from '../../src/storage/redis/redis-buckets.js';
+import type { RedisBackend } from '../../src/storage/redis/redis-backend.js';
 import { SharedText } from '../../src/storage/redis/shared-text.js';
 import { clusterBenches } from '../support/limiter/cluster-bench.js';
 import { redisBenches } from '../support/limiter/test-stores.js';

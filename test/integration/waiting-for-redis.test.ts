@@ -9,7 +9,7 @@ import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
-import { ONLY_PARTITION } from '../../src/storage/redis/take-batch.js';
+import { ONLY_PARTITION } from '../../src/storage/redis/script-batch.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';

@@ -1,7 +1,7 @@
 import { StorageError, type Take, type TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Rate } from '../../limiter/rate.js';
 import { BrokenInvariant } from '../../runtime/invariant.js';
-import type { MatchedTake } from '../../service/plan.js';
+import type { MatchedTake } from '../../service/request-context.js';
 import type { QuestionContext } from './question-context.js';
 
 /** Number of buckets that are read or changed at the same time. */

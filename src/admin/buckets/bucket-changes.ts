@@ -1,6 +1,6 @@
 import { StorageError } from '../../limiter/bucket-store.js';
+import { planOfCustomer } from '../../policy/plans/plan-nodes.js';
 import { PLAN_FLAGS, UNLIMITED } from '../../policy/plans/plan-table.js';
-import { planOfCustomer } from '../../policy/plans/planned-nodes.js';
 import { listSome, plural } from '../../runtime/texts.js';
 import { askBuckets, type BucketCall, type BucketFound } from './bucket-calls.js';
 import { levelOf, levelWith } from './bucket-level.js';

@@ -4,8 +4,8 @@ import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describePlanValues } from '../../policy/describe.js';
-import { describeCustomerPlan, planOfCustomer } from '../../policy/plans/planned-nodes.js';
-import { dependsOnRow, isBlocked, unblockedRule } from '../../policy/plans/planned-rules.js';
+import { describeCustomerPlan, planOfCustomer } from '../../policy/plans/plan-nodes.js';
+import { dependsOnRow, isBlocked, unblockedRule } from '../../policy/plans/plan-rules.js';
 import type { Match } from '../../policy/policy.js';
 import {
   MAX_PAIRS,
@@ -20,7 +20,7 @@ import { plural, shown } from '../../runtime/texts.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { applyReplacesAndQuotas } from '../../service/enforcement.js';
 import { matchAndPlan, matchRules, OVERRIDE_UNITS, takeWithoutBlock } from '../../service/match.js';
-import { type DescriptorState, type MatchedTake, RequestContext } from '../../service/plan.js';
+import { type DescriptorState, type MatchedTake, RequestContext } from '../../service/request-context.js';
 import type { BucketAction, BucketQuestion } from './messages.js';
 import { type QuestionContext, QuestionFailure } from './question-context.js';
 import { type OverrideLimit, readOverride } from './read-question.js';

@@ -1,6 +1,6 @@
 import type { BucketStore, StorageError, StorageFailure } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import type { HoldInspector } from '../../limiter/holds/hold-book.js';
+import type { HoldInspector } from '../../limiter/holds/hold-inspector.js';
 import type { MatchWork } from '../../policy/match-work.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { HoldCounts } from '../../service/decision-observer.js';

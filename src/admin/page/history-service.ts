@@ -2,8 +2,8 @@ import { RenderQueue } from '../../http/text-view.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
 import { Signal } from '../../runtime/signal.js';
-import type { RateCounts } from '../../telemetry/counted-rule.js';
 import { type FailureCounts, RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
+import type { RateCounts } from '../../telemetry/rule-series.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import type {
   AllSeries,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { RenderQueue } from '../../http/text-view.js';
 import type { PolicySet } from '../../policy/compiled-policy.js';
-import { OVERRIDE_LABEL } from '../../service/plan.js';
+import { OVERRIDE_LABEL } from '../../service/request-context.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import { quotedText, unknownDomain } from '../buckets/read-question.js';
 import { answerTop, type CheckedTopQuestion, readTopQuestion, type TopAnswerOptions } from './top-answer.js';

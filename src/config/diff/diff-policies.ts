@@ -6,6 +6,7 @@ import {
   describePlan,
   describePlans,
 } from '../../policy/describe.js';
+import { rulesOfPlan } from '../../policy/plans/plan-rules.js';
 import {
   BLOCKED,
   dropsTooMany,
@@ -17,7 +18,6 @@ import {
   valuesAt,
   valuesIndexOf,
 } from '../../policy/plans/plan-table.js';
-import { rulesOfPlan } from '../../policy/plans/planned-rules.js';
 import type { Rule } from '../../policy/rule.js';
 import { plural } from '../../runtime/texts.js';
 import { isPlanAddress } from '../read/plans/read-plans.js';

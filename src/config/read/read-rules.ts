@@ -5,7 +5,7 @@ import { safePrefix } from '../../runtime/shown-address.js';
 import type { Fields } from './field.js';
 import type { FieldReader, Located } from './field-reader.js';
 import { expectKeysOf, type FieldValues, phaseOf, readFields, readMapping } from './field-values.js';
-import type { RateDefaults } from './plans/planned-limit.js';
+import type { RateDefaults } from './plans/plan-limit.js';
 import { MAX_HEADER_LENGTH, MAX_HEADERS, POLICY_FIELDS, RATE_FIELDS, RATE_KEYS } from './policy-fields.js';
 import { readRate } from './rates/read-rate.js';
 import { answersOf, TOKEN } from './read-response.js';

@@ -17,8 +17,8 @@ import {
   retryAfterText,
 } from '../../policy/describe.js';
 import { columnNames } from '../../policy/plans/plan-rate.js';
+import { describeStandard } from '../../policy/plans/plan-rules.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
-import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import {

@@ -9,8 +9,8 @@ import {
   describePlanValues,
 } from '../../policy/describe.js';
 import { policyStatName } from '../../policy/names/stat-name.js';
+import { describeStandard } from '../../policy/plans/plan-rules.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
-import { describeStandard } from '../../policy/plans/planned-rules.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { limitsBefore, type Rule } from '../../policy/rule.js';

@@ -6,7 +6,7 @@ import {
   describePhase,
   describeRule,
 } from '../../policy/describe.js';
-import { type CustomerPlan, describeCustomerPlan } from '../../policy/plans/planned-nodes.js';
+import { type CustomerPlan, describeCustomerPlan } from '../../policy/plans/plan-nodes.js';
 import type { Rule } from '../../policy/rule.js';
 import { printableLine } from '../../runtime/printable.js';
 import { deniedJson, headersJson, ruleJson } from './dump-tree.js';

@@ -5,9 +5,9 @@ import type {
   ServerStream,
 } from '../../h2/request-handler.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
-import type { GrpcServerState } from './call-context.js';
-import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './call-state.js';
+import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './bound-method.js';
 import { type GrpcHead, readGrpcHead } from './grpc-head.js';
+import type { GrpcServerState } from './grpc-server-state.js';
 import { NotGrpc, sendError } from './responses.js';
 
 /** Creates the target of a method for a request head. */

@@ -2,7 +2,7 @@ import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
 import { H2Server } from '../../h2/serving/h2-server.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/serving/socket-server.js';
 import { SYSTEM_TIMERS } from '../../runtime/timers.js';
-import type { GenericMethod } from '../auxiliary-method.js';
+import type { GenericMethod } from '../generic-method.js';
 import type {
   GrpcLoad,
   GrpcServer,
@@ -12,8 +12,8 @@ import type {
   TlsMaterial,
   UnaryHandler,
 } from '../grpc-server.js';
-import { GrpcServerState } from './call-context.js';
 import { CallRouter } from './call-router.js';
+import { GrpcServerState } from './grpc-server-state.js';
 import { BoundStreamingMethod } from './streaming-call.js';
 import { BoundUnaryMethod, WaitingStreams } from './unary-call.js';
 

@@ -1,9 +1,9 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
 import { type GrpcError, STATUS } from '../grpc-server.js';
-import type { GrpcServerState } from './call-context.js';
-import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './call-state.js';
+import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './bound-method.js';
 import type { Expiring } from './deadline-queue.js';
+import type { GrpcServerState } from './grpc-server-state.js';
 
 const STATUS_200 = new HeaderField(':status', '200');
 /** The encodings that requests may use. */

@@ -1,11 +1,11 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
-import type { Fields, GenericCall, GenericHandler, GenericMethod } from '../auxiliary-method.js';
+import type { Fields, GenericCall, GenericHandler, GenericMethod } from '../generic-method.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
-import type { GrpcServerState } from './call-context.js';
-import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './call-state.js';
+import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './bound-method.js';
 import type { Expiring } from './deadline-queue.js';
 import type { GrpcHead } from './grpc-head.js';
+import type { GrpcServerState } from './grpc-server-state.js';
 import { MessageReader, PREFIX_BYTES, type ReceiveBudget } from './message-reader.js';
 import { ACCEPT_ENCODING, sendError, statusFields } from './responses.js';
 

@@ -9,10 +9,10 @@ import {
   STATUS,
   type UnaryHandler,
 } from '../grpc-server.js';
-import type { GrpcServerState } from './call-context.js';
-import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './call-state.js';
+import { type BoundMethod, FINISHED_CALL, type StreamHandler } from './bound-method.js';
 import type { Expiring } from './deadline-queue.js';
 import type { GrpcHead } from './grpc-head.js';
+import type { GrpcServerState } from './grpc-server-state.js';
 import { MessageReader, PREFIX_BYTES } from './message-reader.js';
 import { type ResponseFields, sendError, TRAILERS_OK } from './responses.js';
 

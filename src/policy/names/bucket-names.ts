@@ -1,5 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import type { PlanNodes } from '../plans/planned-nodes.js';
+import type { PlanNodes } from '../plans/plan-nodes.js';
 import type { NamedBucket, PolicyNode } from '../policy-node.js';
 import { type BucketKey, boundedKey, extendedKey, fits, textPart } from './bucket-key.js';
 import { requestStatName } from './stat-name.js';

@@ -3,7 +3,7 @@ import type { HealthVerdict } from '../../admin/health-detail.js';
 import { reportTop } from '../../admin/top/top-answer.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Closers } from '../../runtime/closers.js';
-import type { RateCounts } from '../../telemetry/counted-rule.js';
+import type { RateCounts } from '../../telemetry/rule-series.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
 import { statFamilies } from '../metrics/reference-outputs.js';
 import { HttpPorts, type OpenPort } from '../ports/http-ports.js';

@@ -7,10 +7,10 @@ import {
 } from '../../codec/messages.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { PolicySet } from '../../policy/compiled-policy.js';
-import { planOfCustomer } from '../../policy/plans/planned-nodes.js';
-import { dependsOnRow } from '../../policy/plans/planned-rules.js';
+import { planOfCustomer } from '../../policy/plans/plan-nodes.js';
+import { dependsOnRow } from '../../policy/plans/plan-rules.js';
 import { type AddedHeader, fixedPhase, type OnOver, phaseAt } from '../../policy/rule.js';
-import { type DescriptorState, isSoft, type RequestContext } from '../plan.js';
+import { type DescriptorState, isSoft, type RequestContext } from '../request-context.js';
 import type { AnswerOptions } from './answer-options.js';
 import {
   canNeverPass,

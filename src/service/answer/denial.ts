@@ -9,7 +9,7 @@ import {
   type MatchedTake,
   type RequestContext,
   takesOf,
-} from '../plan.js';
+} from '../request-context.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 

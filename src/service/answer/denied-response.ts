@@ -1,6 +1,6 @@
 import type { HeaderValue } from '../../codec/messages.js';
 import type { DeniedResponse } from '../../policy/rule.js';
-import type { MatchedTake } from '../plan.js';
+import type { MatchedTake } from '../request-context.js';
 import type { DescribedLimit } from './denial.js';
 import { canNeverPass, DENIES, isDecided, rankIn } from './denial.js';
 import { MAX_LISTED, quotaName } from './quota-policy.js';

@@ -7,7 +7,7 @@ import {
 } from '../../codec/messages.js';
 import { exactTimeText } from '../../limiter/clock.js';
 import { redactEntries } from '../../policy/redact.js';
-import type { DescriptorState, RequestContext } from '../plan.js';
+import type { DescriptorState, RequestContext } from '../request-context.js';
 
 /**
  * Maximum size of the request's echo in an answer, in UTF-16 units. Each entry and each descriptor adds

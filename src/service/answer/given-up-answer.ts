@@ -1,7 +1,7 @@
 import { CODE, type RateLimitResponse } from '../../codec/messages.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import type { RequestContext } from '../plan.js';
 import type { GivenUpReason } from '../record/decision-record.js';
+import type { RequestContext } from '../request-context.js';
 import { bodyWithoutLimit } from './denied-response.js';
 import { withDecision } from './dynamic-metadata.js';
 import { NO_HEADERS } from './response-headers.js';

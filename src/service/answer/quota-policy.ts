@@ -1,6 +1,6 @@
 import type { Rate } from '../../limiter/rate.js';
 import type { HeaderFamilies, Rule } from '../../policy/rule.js';
-import { isSoft, type MatchedTake } from '../plan.js';
+import { isSoft, type MatchedTake } from '../request-context.js';
 import {
   type DecidedTake,
   type DescribedLimit,

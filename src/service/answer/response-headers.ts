@@ -7,7 +7,7 @@ import {
   type MatchedTake,
   type RequestContext,
   skippedLimits,
-} from '../plan.js';
+} from '../request-context.js';
 import type { LimitHeaderNames } from './answer-options.js';
 import {
   canNeverPass,

@@ -3,8 +3,8 @@ import { settlingRate } from '../../limiter/local-rate.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { textPart, valueInKey } from '../../policy/names/bucket-key.js';
+import { settledRate } from '../../policy/plans/plan-rules.js';
 import { findRow, type PlanTable, valuesOfRow } from '../../policy/plans/plan-table.js';
-import { settledRate } from '../../policy/plans/planned-rules.js';
 import type { Rule } from '../../policy/rule.js';
 import { FIRST_EDITION_DIGITS, firstEditionDigest, type TokenHold } from './hold-token.js';
 

@@ -3,7 +3,7 @@ import { divideKey, MAX_NAME_BYTES } from '../../policy/names/bucket-key.js';
 import { RULE_DIGEST_LENGTH } from '../../policy/names/stat-name.js';
 import type { Rule } from '../../policy/rule.js';
 import { FREES, idOfTerms, KEEPS, NONCE_LENGTH } from './hold-ids.js';
-import { MAC_LENGTH, type TokenMac } from './hold-marks.js';
+import { MAC_LENGTH, type TokenMac } from './token-mac.js';
 
 /** Number of digits of a {@link firstEditionDigest}: a number with 32 bits to base 36. */
 export const FIRST_EDITION_DIGITS = 7;

@@ -16,12 +16,17 @@ import { TurnScheduler, turn } from '../../runtime/turns.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
 import { applyReplacesAndQuotas } from '../enforcement.js';
-import type { MatchedTake, RequestContext } from '../plan.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
+import type { MatchedTake, RequestContext } from '../request-context.js';
 import { askStore } from '../store-failure.js';
 import { heldRule, heldRuleOf } from './held-rules.js';
-import { AUTHENTIC, type EndProperties, HoldSettlement, NOT_AUTHENTIC, oldestHold } from './hold-end.js';
-import type { TokenMac } from './hold-marks.js';
+import {
+  AUTHENTIC,
+  type EndProperties,
+  HoldSettlement,
+  NOT_AUTHENTIC,
+  oldestHold,
+} from './hold-settlement.js';
 import {
   decodeToken,
   encodeToken,
@@ -33,9 +38,10 @@ import {
   type TokenHold,
   TokenSource,
 } from './hold-token.js';
-import { SettlementQueue, type SettlementResult } from './late-ends.js';
 import { PlacedHolds, type PlacedRequest } from './placed-holds.js';
-import type { TokenResults } from './settlements.js';
+import { SettlementQueue, type SettlementResult } from './settlement-queue.js';
+import type { TokenMac } from './token-mac.js';
+import type { TokenResults } from './token-results.js';
 
 /**
  * Maximum work of the settlements that weir sends immediately for one request. A single settlement may be more work.

@@ -1,7 +1,7 @@
 import { type Linked, LinkedList } from '../../runtime/linked-list.js';
 import type { ResetListener } from '../../runtime/signal.js';
 import type { TokenHold } from './hold-token.js';
-import { bytesOfName } from './late-ends.js';
+import { bytesOfName } from './settlement-queue.js';
 
 /**
  * Maximum memory of the holds that weir remembers so that a reset can release them, in bytes: 20,000 to 30,000 holds.

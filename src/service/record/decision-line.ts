@@ -2,7 +2,7 @@ import type { Entry } from '../../limiter/entry.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { Rule } from '../../policy/rule.js';
 import { tightestOf } from '../answer/denial.js';
-import type { DescriptorState } from '../plan.js';
+import type { DescriptorState } from '../request-context.js';
 import { codeName } from './decision-record.js';
 import type { ReportedRequest } from './record-of.js';
 

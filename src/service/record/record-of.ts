@@ -3,7 +3,13 @@ import type { Entry } from '../../limiter/entry.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
-import { type DescriptorState, hitsOf, isSoft, type MatchedTake, type RequestContext } from '../plan.js';
+import {
+  type DescriptorState,
+  hitsOf,
+  isSoft,
+  type MatchedTake,
+  type RequestContext,
+} from '../request-context.js';
 import {
   codeName,
   type DecisionRecord,

@@ -10,7 +10,7 @@ import {
   type ListedHolds,
   type StoredHold,
   storedCount,
-} from '../../limiter/holds/hold-book.js';
+} from '../../limiter/holds/hold-inspector.js';
 import { checkInvariant } from '../../runtime/invariant.js';
 import { ExpiryHeap } from './expiry-heap.js';
 import { HoldId, HoldRecords } from './hold-records.js';

@@ -7,7 +7,7 @@ import {
   type HoldInspector,
   type ListedHolds,
   mergedHolds,
-} from '../../limiter/holds/hold-book.js';
+} from '../../limiter/holds/hold-inspector.js';
 import { settlementOperation } from '../../limiter/holds/settlement.js';
 import type { Rate } from '../../limiter/rate.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';

@@ -3,7 +3,7 @@ import type { RedisServerOptions } from './connection/connection-options.js';
 import type { RedisReplyError } from './connection/redis-error.js';
 import type { RedisKeys } from './redis-key.js';
 import type { HighestTime } from './redis-time.js';
-import type { ScriptBatch } from './take-batch.js';
+import type { ScriptBatch } from './script-batch.js';
 
 /** Settings of RedisStore. */
 export interface RedisStoreOptions extends RedisServerOptions {

@@ -7,24 +7,24 @@ import { plural } from '../../runtime/texts.js';
 import { IdleWait, SYSTEM_TIMERS, type TimerSource } from '../../runtime/timers.js';
 import { TurnScheduler } from '../../runtime/turns.js';
 import type { Partition, PartitionTake, RollbackResult, Shard } from '../sharded/shard.js';
+import { BatchQueue } from './batch-queue.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
-import { BatchQueue } from './in-flight-calls.js';
 import { RedisNode } from './node/redis-node.js';
 import { expectSingleServer, PROBE, probeRedis } from './probe.js';
-import type { RedisBackend, RedisNodeState, ScriptReply, ScriptRequest } from './redis-buckets.js';
+import type { RedisBackend, RedisNodeState, ScriptReply, ScriptRequest } from './redis-backend.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
-import { TakeScriptSender } from './script-calls.js';
+import { slotLoad } from './repeated-request.js';
 import {
   type BatchKeys,
   type BatchOptions,
   type BatchOwner,
   ONLY_PARTITION,
   ScriptBatch,
-} from './take-batch.js';
-import { slotLoad } from './take-group.js';
+} from './script-batch.js';
 import { loadTakeScript } from './take-script.js';
+import { TakeScriptSender } from './take-script-sender.js';
 import { QUERY_MS } from './with-redis.js';
 
 /** Maximum time that `close` waits for replies, in milliseconds. */

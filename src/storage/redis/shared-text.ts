@@ -1,5 +1,5 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
-import type { RedisBackend } from './redis-buckets.js';
+import type { RedisBackend } from './redis-backend.js';
 import { DEFAULT_KEY_PREFIX } from './redis-key.js';
 
 // KEYS[1] is a string. ARGV[1] is a time, which these scripts do not need.

@@ -1,6 +1,6 @@
 import { type BucketStore, StorageError, type Take, type TakeResult } from '../../limiter/bucket-store.js';
-import { type RollbackOptions, type RollbackStats, Rollbacks } from './give-backs.js';
 import { canDeny, divide, join, type PartitionRequest } from './partition-requests.js';
+import { type RollbackOptions, type RollbackStats, Rollbacks } from './rollbacks.js';
 import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
 /** Settings of {@link ShardedStore}. */

@@ -1,5 +1,5 @@
 import type { StoreFailureAnswer } from '../../limiter/failure-policy.js';
-import type { RateCounts } from '../counted-rule.js';
+import type { RateCounts } from '../rule-series.js';
 
 /** Number of answers since the previous read that the store did not decide. */
 export interface FailureCounts {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Fields, GenericCall, GenericMethod } from '../../../src/grpc/auxiliary-method.js';
+import type { Fields, GenericCall, GenericMethod } from '../../../src/grpc/generic-method.js';
 import { GrpcError, type StatusCode } from '../../../src/grpc/grpc-server.js';
 import type {
   AnyMessage,

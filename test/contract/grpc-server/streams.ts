@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ClientReadableStream } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type GenericCall, type GenericHandler, unaryMethod } from '../../../src/grpc/auxiliary-method.js';
+import { type GenericCall, type GenericHandler, unaryMethod } from '../../../src/grpc/generic-method.js';
 import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
 import { type Outcome, StreamClient } from '../../support/grpc/stream-client.js';
 import { waitFor } from '../../support/process/wait-for.js';

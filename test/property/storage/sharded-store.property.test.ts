@@ -66,7 +66,7 @@ function withChains(
 
 const someRequests = fc.array(someRequest, { minLength: 1, maxLength: 25 });
 
-/** Sends the same requests to `world` and to one store. Returns the number of give-backs. */
+/** Sends the same requests to `world` and to one store. Returns the number of rollbacks. */
 async function compare(
   requests: typeof someRequests extends fc.Arbitrary<infer Requests> ? Requests : never,
   clock: FakeClock,

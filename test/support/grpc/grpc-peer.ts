@@ -1,6 +1,6 @@
 import type { GrpcServerOptions, ServerCall, UnaryHandler } from '../../../src/grpc/grpc-server.js';
-import { GrpcServerState } from '../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../src/grpc/h2-transport/call-router.js';
+import { GrpcServerState } from '../../../src/grpc/h2-transport/grpc-server-state.js';
 import { BoundUnaryMethod, WaitingStreams } from '../../../src/grpc/h2-transport/unary-call.js';
 import { H2Connection } from '../../../src/h2/connection.js';
 import { FakeTimerSource } from '../clock/fake-timer-source.js';

@@ -1,7 +1,7 @@
 import { systemClock } from '../../../src/limiter/clock.js';
 import { newHold } from '../../../src/service/holds/hold-ids.js';
-import { TokenMac } from '../../../src/service/holds/hold-marks.js';
 import { encodeToken, type PlacedHold, type TokenHold } from '../../../src/service/holds/hold-token.js';
+import { TokenMac } from '../../../src/service/holds/token-mac.js';
 
 /** Returns a hold with these values and a new id, which no store has. */
 function inventedHold(hold: Omit<TokenHold, 'id'>): PlacedHold {

@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { type GenericCall, type GenericHandler, OpenStreams } from '../../../src/grpc/auxiliary-method.js';
+import { type GenericCall, type GenericHandler, OpenStreams } from '../../../src/grpc/generic-method.js';
 import { type ByteStream, GrpcJsCall } from '../../../src/grpc/grpc-js-call.js';
 
 /** Tests calls of the plain stack. The contract suite runs on the fast stack only. */

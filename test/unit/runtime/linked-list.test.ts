@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { LinkedList } from '../../../src/runtime/linked-list.js';
 import { RedisKeys } from '../../../src/storage/redis/redis-key.js';
-import { ScriptBatch } from '../../../src/storage/redis/take-batch.js';
+import { ScriptBatch } from '../../../src/storage/redis/script-batch.js';
 
 const call = (): ScriptBatch => new ScriptBatch(new RedisKeys(''), true, () => 0);
 

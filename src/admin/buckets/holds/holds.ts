@@ -1,12 +1,12 @@
 import { StorageError, type Take } from '../../../limiter/bucket-store.js';
 import { type HoldValues, heldCount, MAX_SLOTS_PER_ITEM } from '../../../limiter/holds/hold.js';
-import { MAX_LISTED_HOLDS, type StoredHold, storedCount } from '../../../limiter/holds/hold-book.js';
+import { MAX_LISTED_HOLDS, type StoredHold, storedCount } from '../../../limiter/holds/hold-inspector.js';
 import type { Rule } from '../../../policy/rule.js';
 import { plural } from '../../../runtime/texts.js';
 import { turn } from '../../../runtime/turns.js';
 import { heldRule } from '../../../service/holds/held-rules.js';
-import { settlementTake } from '../../../service/holds/hold-end.js';
-import type { MatchedTake } from '../../../service/plan.js';
+import { settlementTake } from '../../../service/holds/hold-settlement.js';
+import type { MatchedTake } from '../../../service/request-context.js';
 import type { FoundLimit } from '../found-limits.js';
 import type { ShownBucket, ShownHold, ShownHolds } from '../messages.js';
 import { changeFailed, type QuestionContext } from '../question-context.js';

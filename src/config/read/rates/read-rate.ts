@@ -7,7 +7,7 @@ import { nearest } from '../../../runtime/nearest-name.js';
 import { safePrefix } from '../../../runtime/shown-address.js';
 import type { FieldReader } from '../field-reader.js';
 import { type FieldValues, readFields, readMapping } from '../field-values.js';
-import { type FixedRate, type RateDefaults, type RateFields, readPlanRate } from '../plans/planned-limit.js';
+import { type FixedRate, type RateDefaults, type RateFields, readPlanRate } from '../plans/plan-limit.js';
 import { CONSTRAINTS, RATE_FIELDS } from '../policy-fields.js';
 
 type RateValues = FieldValues<typeof RATE_FIELDS>;

@@ -10,12 +10,12 @@ import type { ConnectionCounts } from '../connection/connection-options.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import type { RedisReplyError } from '../connection/redis-error.js';
 import { nodeFaultOf, nodeFaultText } from '../node/faults.js';
-import type { RedisBackend, RedisNodeState, ScriptReply, ScriptRequest } from '../redis-buckets.js';
+import type { RedisBackend, RedisNodeState, ScriptReply, ScriptRequest } from '../redis-backend.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys, SLOTS, slotOfKey, tagOfSlots } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
 import type { Redirect, RedisStoreOptions } from '../redis-store-options.js';
 import type { HighestTime } from '../redis-time.js';
-import type { ScriptBatch } from '../take-batch.js';
+import type { ScriptBatch } from '../script-batch.js';
 import { optionsOf } from '../with-redis.js';
 import {
   ClusterPoll,

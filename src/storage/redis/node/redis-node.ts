@@ -17,12 +17,12 @@ import {
 } from '../connection/connection-options.js';
 import { IS_PROXY, RedisReplyError, UnknownReplyError } from '../connection/redis-error.js';
 import { evictionWarning } from '../probe.js';
-import type { ScriptReply, ScriptRequest } from '../redis-buckets.js';
+import type { ScriptReply, ScriptRequest } from '../redis-backend.js';
 import { shownServer } from '../with-redis.js';
 import type { ConnectorOwner } from './connector.js';
 import { nodeFaultOf, nodeFaultText } from './faults.js';
+import { encodeCommand, RawCommand } from './raw-command.js';
 import { redisOptions } from './redis-options.js';
-import { encodeCommand, RawCommand } from './script-call.js';
 
 /** Minimum timeout of a login and a probe, in milliseconds, if a decision's timeout (REDIS_TIMEOUT) is shorter. */
 const MIN_ANSWER_MS = 500;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { MAX_ANSWERED_CALLS } from '../../../../src/grpc/h2-transport/call-context.js';
+import { MAX_ANSWERED_CALLS } from '../../../../src/grpc/h2-transport/grpc-server-state.js';
 import { GrpcPeer } from '../../../support/grpc/grpc-peer.js';
 
 describe('onReset of the listener of a unary call', () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { GenericCallScheduler } from '../../../../src/grpc/h2-transport/call-context.js';
+import { GenericCallScheduler } from '../../../../src/grpc/h2-transport/grpc-server-state.js';
 
 describe('GenericCallScheduler', () => {
   let ends: (() => void)[];

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { GrpcServerOptions, ServerCall } from '../../../../src/grpc/grpc-server.js';
-import { GrpcServerState } from '../../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
+import { GrpcServerState } from '../../../../src/grpc/h2-transport/grpc-server-state.js';
 import { BoundUnaryMethod, WaitingStreams } from '../../../../src/grpc/h2-transport/unary-call.js';
 import type { RequestHead } from '../../../../src/h2/request-handler.js';
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';

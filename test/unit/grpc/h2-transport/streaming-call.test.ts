@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { GenericMethod } from '../../../../src/grpc/auxiliary-method.js';
+import type { GenericMethod } from '../../../../src/grpc/generic-method.js';
 import { type GrpcServerOptions, STATUS } from '../../../../src/grpc/grpc-server.js';
-import { GrpcServerState } from '../../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
+import { GrpcServerState } from '../../../../src/grpc/h2-transport/grpc-server-state.js';
 import { BoundStreamingMethod } from '../../../../src/grpc/h2-transport/streaming-call.js';
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 import {

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { entriesKey, extendedKey, MAX_NAME_BYTES } from '../../../../src/policy/names/bucket-key.js';
 import { ruleDigest } from '../../../../src/policy/names/stat-name.js';
 import { newHold } from '../../../../src/service/holds/hold-ids.js';
-import { TokenMac } from '../../../../src/service/holds/hold-marks.js';
 import {
   decodeToken,
   encodeToken,
@@ -14,6 +13,7 @@ import {
   type TokenHold,
   TokenSource,
 } from '../../../../src/service/holds/hold-token.js';
+import { TokenMac } from '../../../../src/service/holds/token-mac.js';
 import { expectEqual } from '../../../support/assert/quick-expect.js';
 import { runs } from '../../../support/assert/runs.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';

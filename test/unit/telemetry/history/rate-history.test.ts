@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import { BoundedCounters, SeriesBudget } from '../../../../src/telemetry/bounded-counters.js';
-import { DECISION_SLOTS, type RateCounts, takeNewCounts } from '../../../../src/telemetry/counted-rule.js';
 import {
   FailureCounter,
   NO_FAILURES,
@@ -9,6 +8,7 @@ import {
   STEPS,
   sumOfFailures,
 } from '../../../../src/telemetry/history/rate-history.js';
+import { DECISION_SLOTS, type RateCounts, takeNewCounts } from '../../../../src/telemetry/rule-series.js';
 
 const counts = (rule: string, ok: number, denied = 0, would = 0, domain = 'd') => ({
   domain,

@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { BoundedCounters, SeriesBudget } from '../../../src/telemetry/bounded-counters.js';
-import { type CountedNames, RuleSeries } from '../../../src/telemetry/counted-rule.js';
 import { ReferenceStats } from '../../../src/telemetry/reference/reference-stats.js';
+import { type CountedNames, RuleSeries } from '../../../src/telemetry/rule-series.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 

@@ -2,6 +2,7 @@ import type { Entry } from '../../limiter/entry.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { spanInWords } from '../../runtime/texts.js';
 import { PolicyNode } from '../policy-node.js';
+import { hasFlags, rulesOfPlan } from './plan-rules.js';
 import {
   BLOCKED,
   findRow,
@@ -15,7 +16,6 @@ import {
   valuesIndexOf,
   valuesOfRow,
 } from './plan-table.js';
-import { hasFlags, rulesOfPlan } from './planned-rules.js';
 
 /** Number of copies that are kept; a power of two. They need about 10 MB. */
 const SLOTS = 8192;

@@ -2,7 +2,7 @@ import { ignore } from '../../runtime/ignore.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError, UnknownReplyError } from './connection/redis-error.js';
 import type { RedisTime } from './redis-time.js';
-import type { ScriptBatch } from './take-batch.js';
+import type { ScriptBatch } from './script-batch.js';
 import type { Script } from './take-script.js';
 
 /** Bytes of each number in a reply. */

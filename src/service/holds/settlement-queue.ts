@@ -3,7 +3,7 @@ import type { Clock } from '../../limiter/clock.js';
 import type { HoldId } from '../../limiter/holds/hold.js';
 import { FairCapacity } from '../../runtime/fair-capacity.js';
 import { BackOff, IdleWait } from '../../runtime/timers.js';
-import type { HoldSettlement } from './hold-end.js';
+import type { HoldSettlement } from './hold-settlement.js';
 
 /**
  * Maximum memory of the settlements that are in flight or wait, in bytes, without the memory of their calls. There are

@@ -11,7 +11,7 @@ import type { Rule } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import type { Caller } from './caller.js';
 import type { BoundHold } from './holds/hold-ids.js';
-import type { TokenResults } from './holds/settlements.js';
+import type { TokenResults } from './holds/token-results.js';
 import type { HoldRecord } from './record/decision-record.js';
 
 /** Options that apply to all requests of a service. */

@@ -7,9 +7,9 @@ import {
   mergedHolds,
   type StoredHold,
   storedCount,
-} from '../../limiter/holds/hold-book.js';
+} from '../../limiter/holds/hold-inspector.js';
 import { readAsset } from '../../runtime/assets.js';
-import type { RedisBackend } from './redis-buckets.js';
+import type { RedisBackend } from './redis-backend.js';
 import { holdsKey, redisKey } from './redis-key.js';
 import { encodeId } from './take-script.js';
 

@@ -7,14 +7,14 @@ import {
   NOT_AUTHENTIC as FORGED,
   HoldSettlement,
   oldestHold,
-} from '../../../../src/service/holds/hold-end.js';
+} from '../../../../src/service/holds/hold-settlement.js';
 import {
   MAX_CALL_BYTES,
   MAX_OTHER_BYTES,
   MAX_OWN_BYTES,
   SettlementQueue,
   type SettlementResult,
-} from '../../../../src/service/holds/late-ends.js';
+} from '../../../../src/service/holds/settlement-queue.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const FAILED = new StorageError('timeout', 'no answer in time');

@@ -6,8 +6,8 @@ import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import type { Partition, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { RedisKeys } from './redis-key.js';
-import { RepeatedRequest, slotLoad } from './take-group.js';
-import { type BucketSlot, mayRun, RepeatedTake, type RunItem } from './take-run.js';
+import { RepeatedRequest, slotLoad } from './repeated-request.js';
+import { type BucketSlot, mayRun, RepeatedTake, type RunItem } from './repeated-take.js';
 import { encodeHold, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
 /** Cost of each further request in a run, relative to one bucket. */

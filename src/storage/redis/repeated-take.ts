@@ -4,7 +4,7 @@ import { freesExpired, placeableHold } from '../../limiter/holds/hold.js';
 import { isCharge, type TimedRate } from '../../limiter/rate.js';
 import { addTo, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { UnknownReplyError } from './connection/redis-error.js';
-import type { RepeatedRequest } from './take-group.js';
+import type { RepeatedRequest } from './repeated-request.js';
 import { encodeNumber } from './take-script.js';
 
 /** An item of a {@link RepeatedTake}. */

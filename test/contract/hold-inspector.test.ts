@@ -5,9 +5,9 @@ import { type BucketStore, StorageError, type Take } from '../../src/limiter/buc
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../src/limiter/holds/concurrency.js';
 import type { HoldValues } from '../../src/limiter/holds/hold.js';
-import type { HoldInspector, ListedHolds } from '../../src/limiter/holds/hold-book.js';
+import type { HoldInspector, ListedHolds } from '../../src/limiter/holds/hold-inspector.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
-import { RedisHoldInspector } from '../../src/storage/redis/redis-hold-book.js';
+import { RedisHoldInspector } from '../../src/storage/redis/redis-hold-inspector.js';
 import { clusterBenches } from '../support/limiter/cluster-bench.js';
 import { holdItem, settlementTake } from '../support/limiter/hold-items.js';
 import { HUNDRED } from '../support/limiter/take-items.js';
