@@ -1,5 +1,5 @@
-import { lstatSync, mkdirSync, realpathSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { lstatSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { shellWord } from '../config/show/shell-text.js';
 import { readAsset } from '../runtime/assets.js';
 import { printableLine } from '../runtime/printable.js';
@@ -114,18 +114,8 @@ interface WrittenFile {
   readonly note: string;
 }
 
-/**
- * Writes new files below a directory, all or none. Returns an error message if a file exists, or if a link leads out of
- * the directory.
- */
+/** Writes new files below a directory, all or none. Returns an error message if a file exists. */
 export function writeFiles(directory: string, files: readonly WrittenFile[]): string | undefined {
-  const outside = files.find(({ path }) => leadsOut(directory, dirname(join(directory, path))));
-  if (outside !== undefined) {
-    return (
-      `no files were written, because a symbolic link places "${join(directory, outside.path)}" outside ` +
-      `"${directory}"; choose another directory`
-    );
-  }
   const existing = files.filter(({ path }) => exists(join(directory, path))).map(({ path }) => path);
   if (existing.length > 0) {
     return (
@@ -159,25 +149,6 @@ function makeDirectory(path: string): void {
   }
 }
 
-/**
- * Returns the path of an existing or future file with all links resolved, so that different names of a file compare as
- * equal.
- */
-function realPath(file: string): string {
-  const path = resolve(file);
-  try {
-    return realpathSync(path);
-  } catch {
-    return dirname(path) === path ? path : join(realPath(dirname(path)), basename(path));
-  }
-}
-
-/** Returns whether a folder below a directory is outside of it because of a link. */
-function leadsOut(directory: string, folder: string): boolean {
-  const path = relative(realPath(directory), realPath(folder));
-  return path === '..' || path.startsWith(`..${sep}`);
-}
-
 /** Returns whether a file, or a broken link, exists. Returns false if the parent is not a directory. */
 function exists(file: string): boolean {
   try {
@@ -187,7 +158,6 @@ function exists(file: string): boolean {
   }
 }
 
-/** Returns a list of the written files for people. */
 function writtenText(directory: string, files: readonly WrittenFile[]): string {
   const width = Math.max(...files.map(({ path }) => path.length));
   const lines = files.map(({ path, note }) => `  ${path.padEnd(width)}  ${note}\n`);
