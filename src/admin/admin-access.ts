@@ -20,7 +20,6 @@ export interface AdminCaller {
 
 /** Tokens in effect. */
 export interface AdminTokens {
-  /** Returns the token that was sent, or undefined if it is unknown. */
   find(sent: string): AdminToken | undefined;
 }
 

@@ -182,7 +182,6 @@ function reasonsFromDebugPort(
   };
 }
 
-/** Returns a string that is unique for each path. */
 function pathId(path: KeyPath): string {
   return JSON.stringify(path);
 }

@@ -170,7 +170,6 @@ class HttpPort {
     void this.#answer(request, response, connection).then((answer) => this.#send(request, response, answer));
   }
 
-  /** Refuses further bodies. Resolves when no request with a body is in progress, at most after `graceMs`. */
   drain(graceMs: number): Promise<void> {
     this.#draining = true;
     return this.#idle.wait(graceMs);
@@ -263,7 +262,6 @@ class HttpPort {
   }
 }
 
-/** Yields a text in pieces, one in a turn of the event loop. */
 async function* piecesOf(text: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < text.length; at += PIECE_BYTES) {
     yield text.subarray(at, at + PIECE_BYTES);
@@ -328,7 +326,6 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
   });
 }
 
-/** Creates a TLS server that follows certificate updates. */
 function tlsServer(source: TlsSource): ReturnType<typeof createTlsServer> {
   const secure = secureContextOptions(source.options.material);
   const server = createTlsServer({ ...HTTP_BOUNDS, ...secure, handshakeTimeout: HANDSHAKE_MS });
@@ -361,7 +358,6 @@ class OpenConnections {
     this.#max = max;
   }
 
-  /** Adds an accepted TCP socket. */
   add(socket: Socket): void {
     const name = nameOf(socket);
     // The loss of a connection during its handshake is not an error.

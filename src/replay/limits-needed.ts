@@ -58,7 +58,6 @@ class Histogram {
     this.size += times;
   }
 
-  /** Adds the numbers of another histogram, multiplied by `factor`. */
   addAll(other: Histogram, factor = 1): void {
     for (const [bin, times] of other.#bins) this.add(Math.ceil(largestIn(bin, other.max) * factor), times);
   }
@@ -75,7 +74,6 @@ class Histogram {
   }
 }
 
-/** Returns the largest number in a bin. */
 function largestIn(bin: number, max: number): number {
   return bin < EXACT ? bin : Math.min(max, Math.ceil(EXACT * STEP ** (bin - EXACT)));
 }
@@ -202,7 +200,6 @@ class WindowDemand extends Demand {
     this.#current.add(used);
   }
 
-  /** Ends the current window. */
   #next(start: number, lastMicros: number): void {
     if (this.#current.size > 0) {
       const end = this.#rate.endOf(this.#start);
@@ -234,7 +231,6 @@ class WindowDemand extends Demand {
   }
 }
 
-/** Returns the number of requests that are at most a share of them. */
 function allowed(share: number, requests: number): number {
   return Math.floor(share * requests + 1e-9);
 }

@@ -92,7 +92,6 @@ export class Tally {
     this.#by = by;
   }
 
-  /** Returns the row of a rule. */
   readonly rowOf = (domain: string, label: string): RuleRow => {
     const name = `${domain}\0${label}`;
     let row = this.rules.get(name);

@@ -93,7 +93,6 @@ export class UnmatchedWarnings {
     if (this.#isLogged(this.#descriptors, series)) this.#warnDescriptor(domain, entries);
   }
 
-  /** Warns of a request whose domain has no policy. */
   unknownDomain(domain: string, series: UnmatchedSeries): void {
     if (series[WARNED_GENERATION] === this.#generation) return;
     if (this.#isLogged(this.#domains, series)) this.#warnDomain(domain);
@@ -145,7 +144,6 @@ export class UnmatchedWarnings {
     return { why: sentence(shown(whyUnmatched(keys, paths, policy), MAX_TEXT)), derived };
   }
 
-  /** Returns a sentence about the known domains. */
   #whyUnknownDomain(named: string): string {
     const known = [...(this.#policies()?.domains.keys() ?? [])];
     const near = didYouMean(named, known);
@@ -164,7 +162,6 @@ export class UnmatchedWarnings {
   }
 }
 
-/** Adds a full stop unless the text is a question. */
 function sentence(text: string): string {
   return text.endsWith('?') ? text : `${text}.`;
 }

@@ -25,7 +25,6 @@ interface ServingConditions {
   readonly hasDomain: boolean;
 }
 
-/** Returns the reason why this process should not get requests, or undefined if it should. */
 function notServingReason(conditions: ServingConditions): string | undefined {
   if (conditions.draining) return 'draining';
   if (conditions.followsStore && !conditions.storeUp)
@@ -158,7 +157,6 @@ export class StoreNeed {
     return this.#evaluate();
   }
 
-  /** Stops checking schedules. */
   close(): void {
     clearTimeout(this.#timer);
   }

@@ -144,7 +144,6 @@ export class FollowedFiles<Content> {
     this.#listener = undefined;
   }
 
-  /** Returns a text that changes whenever one of the files does. */
   #currentFingerprint(): Promise<string> {
     const paths = this.#files.map(({ path }) => path);
     return runInTurns(fingerprintSteps(paths, []));

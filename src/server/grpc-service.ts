@@ -71,7 +71,6 @@ function zeroIsNever(micros: number): number {
   return micros === 0 ? Number.POSITIVE_INFINITY : micros / MICROS_PER_MS;
 }
 
-/** Yields the names of rules in statistics, which do not depend on requests. */
 function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
   for (const { rules } of policies?.domains.values() ?? []) {
     for (const { statName } of rules) if (statName !== '') yield statName;
@@ -177,7 +176,6 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers) {
   };
 }
 
-/** Returns the marks of hold tokens, with a key that the processes of one Redis share once a policy has holds. */
 function sharedMarks(store: Store, policies: PolicyProvider, clock: Clock): TokenMac {
   const marks = new TokenMac(clock);
   let isShared = false;
@@ -195,7 +193,6 @@ function sharedMarks(store: Store, policies: PolicyProvider, clock: Clock): Toke
   return marks;
 }
 
-/** Opens the decision log and tracing, if the settings enable them. */
 function openRecorders(
   { settings, log, output, worker, version }: GrpcServiceOptions,
   store: Store,
@@ -220,7 +217,6 @@ function openRecorders(
   };
 }
 
-/** Creates the metrics of this process, which follow the policies and the store. */
 function openMetrics({ settings, policies, version }: GrpcServiceOptions, store: Store): Metrics {
   const metrics = new Metrics({
     maxSeries: settings.metricsMaxSeries,
@@ -272,7 +268,6 @@ function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): GrpcServer
   });
 }
 
-/** Opens the gRPC port. Resolves with its address for messages. */
 async function listen(
   grpc: GrpcServer,
   { settings, tls, log }: GrpcServiceOptions,

@@ -7,7 +7,7 @@ import { currentSecretKeys } from '../admin/top/top-counts.js';
 import { topService } from '../admin/top/top-service.js';
 import { systemClock } from '../limiter/clock.js';
 import { Closers } from '../runtime/closers.js';
-import { exposeServing, measurePolicies } from './metrics/server-metrics.js';
+import { measurePolicies } from './metrics/server-metrics.js';
 import { openPolicies } from './policies/open-policies.js';
 import { logChanges } from './policies/policy-log.js';
 import { policySource } from './policies/policy-place.js';
@@ -87,8 +87,8 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   };
   const core = (await opener)(parts);
   measurePolicies(core.metrics, policies);
-  core.metrics.exposeLogOutput(output);
-  exposeServing(core.metrics.registry, () => core.health().status === 'SERVING');
+  core.metrics.registry.show('weir_log_lines_dropped_total', () => output.dropped);
+  core.metrics.registry.show('weir_serving', () => Number(core.health().status === 'SERVING'));
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({
     ...core.health(),
@@ -127,7 +127,6 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   };
 }
 
-/** Returns the service of `/top` on the debug port. */
 function topOf({ top }: ServerCore, { settings, policies }: ServerParts): AdminService {
   return topService({
     capacity: settings.topBuckets,

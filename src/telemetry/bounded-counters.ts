@@ -27,7 +27,6 @@ export class BoundedCounters {
     return this.#byFirst.get(first)?.get(second) ?? this.#add(first, second);
   }
 
-  /** Adds 1 to a value of a series. */
   increment(first: string, second: string, slot: number): void {
     const values = this.series(first, second);
     values[slot] = (values[slot] as number) + 1;
@@ -97,7 +96,6 @@ export class SeriesBudget {
     return true;
   }
 
-  /** Makes room for another series. */
   release(): void {
     this.#taken--;
   }

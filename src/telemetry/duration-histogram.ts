@@ -46,7 +46,6 @@ export class BucketCounts {
     this.#sum += value;
   }
 
-  /** Passes the samples of the histogram `name` with these labels to `take`. */
   eachSample(name: string, labels: Readonly<Record<string, string>>, take: TakeSample): void {
     let below = 0;
     const bucket = `${name}_bucket`;

@@ -45,7 +45,6 @@ type Labels<Label extends string = string> = Readonly<Record<Label, string | num
 
 const ESCAPED = /[\\\n"]/;
 
-/** Escapes a label value for the text format. */
 function escapeLabel(value: string): string {
   if (!ESCAPED.test(value)) return value;
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
@@ -83,7 +82,6 @@ export function familiesText(families: Iterable<Family>): Buffer {
   return text.end();
 }
 
-/** Returns the family of a metric that was read from the Prometheus client. */
 function readFamily(read: MetricObjectWithValues<MetricValueWithName<string>>): Family {
   const { name, help, type, aggregator, values } = read;
   return {
@@ -118,7 +116,6 @@ class TextBuffer {
     if (this.#chunk.length >= CHUNK) this.#encode();
   }
 
-  /** Returns the whole text. */
   end(): Buffer {
     this.#encode();
     return this.#bytes.subarray(0, this.#length);
@@ -214,7 +211,6 @@ export class FamilyRegistry {
     return [...families.values()];
   }
 
-  /** Returns all metrics in Prometheus' text format. */
   async text(): Promise<Buffer> {
     return familiesText(await this.read());
   }

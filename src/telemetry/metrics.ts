@@ -73,7 +73,6 @@ const REQUEST_SECONDS = [
 /** Maximum length of a label value that callers choose. A longer value counts as `other`. */
 const MAX_LABEL_LENGTH = 200;
 
-/** Returns the keys of entries, separated by commas. */
 function keysLabel(entries: readonly Entry[]): string {
   let label = '';
   for (let i = 0; i < entries.length; i++) {
@@ -217,7 +216,6 @@ export class Metrics {
     this.#calls.storeErrors.inc({ reason });
   }
 
-  /** Counts a fault of a Redis or of its connection. */
   redisFault(redis: RedisRole, reason: StoreFault): void {
     this.#calls.redisFaults.inc({ redis, reason });
   }
@@ -244,24 +242,6 @@ export class Metrics {
   loaded(success: boolean): void {
     this.#isReloadOk = success;
     this.reference.configLoaded(success);
-  }
-
-  /** Exposes the states of domains. Each scrape calls `states`. */
-  exposeDomainStates(states: () => readonly { readonly domain: string; readonly state: string }[]): void {
-    this.registry.show('weir_domain_state', () =>
-      states().map(({ domain, state }) => [{ domain, state }, 1]),
-    );
-  }
-
-  exposeLogOutput(output: { readonly dropped: number }): void {
-    this.registry.show('weir_log_lines_dropped_total', () => output.dropped);
-  }
-
-  /** Exposes the number of metrics that each sink dropped. Each scrape calls `exposeSinks`. */
-  exposeSinks(exposeSinks: () => readonly { readonly name: string; readonly dropped: number }[]): void {
-    this.registry.show('weir_stats_dropped_total', () =>
-      exposeSinks().map(({ name, dropped }) => [{ sink: name }, dropped]),
-    );
   }
 
   reloaded(success: boolean): void {
@@ -315,7 +295,6 @@ export class Metrics {
   }
 }
 
-/** Returns the only number of a series. */
 function firstNumber([value = 0]: readonly number[]): readonly (readonly [string, number])[] {
   return [['', value]];
 }

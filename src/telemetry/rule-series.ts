@@ -99,7 +99,6 @@ export function takeNewCounts(counts: BoundedCounters, take: (counts: RateCounts
   });
 }
 
-/** Returns the increase of a value since it was last reported, and marks it as reported. */
 function increase(values: number[], at: number, reported: number): number {
   const value = values[at] as number;
   const before = values[reported] as number;

@@ -107,7 +107,6 @@ function resultOf(
     : 'ok';
 }
 
-/** Returns the policy of a domain, or the only policy if no domain is named. */
 function policyFor({ domains }: PolicySet, domain: string | undefined): CompiledPolicy {
   const [only, ...others] = domains.keys();
   if (only === undefined)

@@ -101,7 +101,6 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
   return known;
 }
 
-/** Returns the limits of the rule in a question. Throws if no limit has this rule. */
 function selectLimits({ rule }: BucketQuestion, found: FoundLimits): readonly FoundLimit[] {
   if (found.meets === 'nothing')
     throw new QuestionFailure(
@@ -123,12 +122,10 @@ function selectLimits({ rule }: BucketQuestion, found: FoundLimits): readonly Fo
   );
 }
 
-/** Returns whether a limit is one of the rule in a question. */
 function isOfRule({ rulePath, name }: FoundLimit, rule: string | undefined): boolean {
   return rule === undefined || rulePath === rule || name === rule;
 }
 
-/** Returns the error of a question about limits whose buckets are unknown. */
 function valuesMissing(limits: readonly FoundLimit[]): QuestionFailure {
   const missing = [...new Set(limits.flatMap((limit) => limit.missing))].slice(0, MAX_NAMED).map(quotedText);
   return new QuestionFailure(

@@ -36,7 +36,6 @@ function slotLevel({ remaining, used }: TakeOutcome): BucketLevel {
   return { left: remaining, debt: 0, next_token_in: null, full_in: null, in_flight: used };
 }
 
-/** Returns the level of a token bucket that is full in `missingMicros`. */
 function levelAt(rate: TokenBucketRate, left: number, debt: number, missingMicros: number): TimedLevel {
   const nextMicros = Math.max(0, missingMicros - rate.fillWhole + refillWhole(rate, left + 1));
   return {

@@ -129,7 +129,6 @@ const TOO_MANY_ENTRIES =
   'no limit applies to exactly these entries, and weir finds limits with additional entries only for up to ' +
   `${MAX_PAIRS} entries; use fewer entries`;
 
-/** Returns a sentence about the row of `plans` that applies to the entries. */
 function planNotes({ policy, wallMicros }: FindSource, entries: readonly Entry[]): readonly string[] {
   const { plans } = policy;
   if (plans !== undefined && !entries.some(({ key }) => key === plans.by)) {
@@ -193,7 +192,6 @@ function noteOn(rule: Rule | undefined, wallMicros: number): string {
   return rule.enforcePercent < 100 ? `weir enforces ${rule.enforcePercent}% of this limit's denials.` : '';
 }
 
-/** Returns the number of limits on which an action has an effect. */
 function countingOf(action: BucketAction, rules: readonly Rule[]): number {
   let counting = 0;
   for (const rule of rules) {
@@ -335,7 +333,6 @@ function matchingLimits(
   );
 }
 
-/** Returns the limits of a descriptor with a known `match`. */
 function limitsAt(source: FindSource, match: Match): MatchingLimits {
   const context = contextOf(source, match.entries);
   const [descriptor] = context.request.descriptors as readonly [Descriptor];

@@ -28,7 +28,6 @@ interface RecordedHistory {
   readonly history: RateHistory;
   /** Monotonic, in microseconds. */
   readonly endedMicros: number;
-  /** Calls `listener` at the end of each step. */
   onStep(listener: () => void): void;
 }
 
@@ -94,7 +93,6 @@ function perSecond(count: number): number {
   return Math.round((count / STEP_SECONDS) * 1000) / 1000;
 }
 
-/** Maps each value of a record. */
 function mapValues<Key extends string, From, To>(
   values: Readonly<Record<Key, From>>,
   to: (value: From) => To,
@@ -174,7 +172,6 @@ export function historyService(options: HistoryServiceOptions): AdminService {
   };
 }
 
-/** Returns the rules with most denials first, then those with most descriptors. */
 function ruleSums(history: RateHistory): readonly RuleSums[] {
   return history
     .sums()

@@ -111,9 +111,7 @@ const CHECKS_PER_LATENCY = 5;
 
 export interface OverviewServiceOptions {
   tell(): Overview;
-  /** Returns the last step of the history. */
   point(): HistoryPoint;
-  /** Calls `listener` at the end of each step. */
   onStep(listener: () => void): void;
 }
 

@@ -69,7 +69,6 @@ export interface TopAnswerOptions {
   readonly secretKeys: SecretKeyLookup;
 }
 
-/** Returns an order by the requested measure, then by the other one. */
 function order(by: TopMeasure): (one: TopRow, other: TopRow) => number {
   const second = by === 'denied' ? 'used' : 'denied';
   return (one, other) => other[by] - one[by] || other[second] - one[second] || (one.key < other.key ? -1 : 1);
@@ -95,7 +94,6 @@ function higherUsed(
   return (one.usedRatio ?? -1) >= (other.usedRatio ?? -1) ? one : other;
 }
 
-/** Adds up the rows of several processes. Returns the first `most` in order. */
 function sumOf(told: readonly TopReport[], by: TopMeasure, most: number): readonly TopRow[] {
   const sums = new Map<string, TopRow>();
   for (const { rows } of told) {

@@ -26,7 +26,6 @@ function copyText(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** Returns the first `most` characters of a string, with a mark if it is longer. */
 function cut(text: string, most: number): string {
   return copyText(text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 0))}…`);
 }

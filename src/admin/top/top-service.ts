@@ -12,7 +12,6 @@ const NO_DOMAINS: PolicySet['domains'] = new Map();
 export interface TopServiceOptions extends TopAnswerOptions {
   /** TOP_BUCKETS. */
   readonly capacity: number;
-  /** Returns the policies in effect. */
   policies(): PolicySet | undefined;
 }
 

@@ -145,7 +145,6 @@ export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
   ['spill', 'with its chain'],
 ]);
 
-/** Formats an answer of the debug port at `server` as lines. */
 function bucketLines(answer: BucketAnswer, server: string): readonly string[] {
   const parts = [headLines(answer, server), bucketsPart(answer), notesPart(answer)];
   return parts.filter((part) => part.length > 0).flatMap((part, at) => (at === 0 ? part : ['', ...part]));

@@ -50,7 +50,6 @@ export function failureAdvice(
   }
 }
 
-/** Returns advice if the call failed because of a certificate, else undefined. */
 function certificateAdvice(details: string, { address, channel }: ServerTarget): string | undefined {
   if (!channel.tls) return undefined;
   if (/altnames/.test(details)) {

@@ -150,7 +150,6 @@ function open(
   });
 }
 
-/** Returns an error if the server's certificate is not the one in the file at `path`. */
 function certificateMismatch(socket: TLSSocket, path: string): Error | undefined {
   try {
     const expected = new X509Certificate(readNamedFile('DEBUG_SERVER_TLS_CERT', path));
@@ -199,7 +198,6 @@ function addressOption({ isOfCheck }: DebugAccess): string {
   return isOfCheck ? '--debug' : '--address';
 }
 
-/** Returns how a user makes the command trust the CA of a server. */
 function trustAdvice({ isOfCheck }: DebugAccess): string {
   return `set ${isOfCheck ? 'NODE_EXTRA_CA_CERTS' : '--tls-ca'} to the file with the CA certificate`;
 }

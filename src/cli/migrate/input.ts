@@ -98,7 +98,6 @@ function isTree({ fields }: YamlMap): boolean {
   return keys.includes('descriptors') && keys.every((key) => keysOf('file').includes(key));
 }
 
-/** Returns the name of another rate limit service whose limits the documents contain. */
 function otherProduct(documents: readonly YamlValue[]): string | undefined {
   const isLimit = (item: YamlValue): boolean =>
     item.kind === 'map' && item.fields.has('namespace') && item.fields.has('max_value');

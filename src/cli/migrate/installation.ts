@@ -336,7 +336,6 @@ class ContainerReader {
   }
 }
 
-/** Returns the names of the ConfigMaps that a pod mounts. */
 function mountedConfigMaps(pod: YamlValue | undefined): readonly string[] {
   return itemsAt(pod, 'volumes')
     .flatMap((volume) => [volume, ...itemsAt(volume, 'projected', 'sources')])

@@ -145,7 +145,6 @@ const MAX_SHORT_WINDOW_MICROS = 60_000_000;
 const NOT_LOADED =
   'weir does not load this policy until you correct the errors above. weir loads all other policies.';
 
-/** Reports how weir handles the policy files of an installation of envoyproxy/ratelimit. */
 function findInPolicies({ policySet, errors, warnings }: LoadedPolicies): Findings {
   const decide = [
     ...errors.map(findingOf),
@@ -162,7 +161,6 @@ function findInPolicies({ policySet, errors, warnings }: LoadedPolicies): Findin
   return { decide, advice, unused: [] };
 }
 
-/** Separates `file:line:column` from the message. */
 function findingOf(problem: ConfigProblem): Finding {
   const text = formatProblem(problem);
   const end = /^.*?:\d+:\d+(?=: )/.exec(text)?.[0].length ?? text.indexOf(': ');
@@ -195,7 +193,6 @@ function joinedKeys(parent: PolicyNode, domain: string): readonly Finding[] {
   ]);
 }
 
-/** Returns a finding about the counters, which start at zero because weir does not read those of the reference. */
 function counterFinding(rules: readonly string[]): Finding {
   const shown = rules.slice(0, 3).join(', ');
   const more = rules.length > 3 ? ` and ${rules.length - 3} more` : '';

@@ -154,7 +154,6 @@ function hasEffect(name: string, settings: Settings, given: GivenSettings): bool
   }
 }
 
-/** Describes both defaults of a variable that is not set. */
 function defaultsOf({ default: ours, reference }: Setting): string {
   const theirs = reference?.default ?? '';
   return ours === ''

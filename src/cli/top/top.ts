@@ -30,7 +30,6 @@ export async function runTop(args: readonly string[], io: Io): Promise<number> {
   });
 }
 
-/** Prints a result under the name of the only server, or under the number of replicas. */
 function printTop(result: TopResult, server: string | undefined, options: TopOptions, io: Io): number {
   const { answer, asked, answered, problems } = result;
   if (answer !== undefined && options.json) {
@@ -127,7 +126,6 @@ function errorText({ error, sampled, covers, of }: TopAnswer): string {
   return parts.join('; ');
 }
 
-/** Returns the line shown if there are no rows. */
 function nothingText({ by, of }: Pick<TopAnswer, 'by' | 'of'>): string {
   return by === 'denied'
     ? `no requests were denied in the last ${of}`
@@ -199,7 +197,6 @@ function withoutDuplicates(answers: readonly TopAnswer[]): readonly TopAnswer[] 
 /** A question with all defaults filled in. */
 type FullTopQuestion = Required<Pick<TopQuestion, 'by' | 'of' | 'limit'>> & TopQuestion;
 
-/** Sorts buckets in descending order by the number denied or used, and then by the other number. */
 function sortTop(top: readonly TopBucket[], by: 'denied' | 'used'): readonly TopBucket[] {
   const other = by === 'denied' ? 'used' : 'denied';
   return [...top].sort((one, two) => two[by] - one[by] || two[other] - one[other]);

@@ -123,7 +123,6 @@ export class CallInstrumentation {
   }
 }
 
-/** Decides with `decide`, and tells the outcome to the trace. */
 function traced(trace: CallTrace, decide: () => Handled): Handled {
   const told = (result: Reply): Reply => {
     trace.ended(result);

@@ -164,7 +164,6 @@ function readLabels(reader: FieldReader): readonly (readonly [string, string])[]
   });
 }
 
-/** Reads `observer_type`, or its older name `timer_type`. */
 function readObserverType(reader: FieldReader): 'histogram' | 'summary' | undefined {
   const types = ['histogram', 'summary'] as const;
   const older = reader.choice('timer_type', types);

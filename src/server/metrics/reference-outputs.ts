@@ -90,7 +90,9 @@ export function openStatsSinks(settings: Settings, metrics: Metrics, log: Logger
   const stats = metrics.reference;
   stats.followDurations((durations) => durations.keepSamples());
   const timer = setInterval(() => flushStats(stats, sinks), intervalMs).unref();
-  metrics.exposeSinks(() => sinks);
+  metrics.registry.show('weir_stats_dropped_total', () =>
+    sinks.map(({ name, dropped }) => [{ sink: name }, dropped]),
+  );
   closers.add(async () => {
     clearInterval(timer);
     flushStats(stats, sinks);

@@ -38,11 +38,6 @@ export function exposeLoad(
   });
 }
 
-/** Exposes whether this server accepts requests, as `/healthcheck` does. */
-export function exposeServing(registry: FamilyRegistry, isServing: () => boolean): void {
-  registry.show('weir_serving', () => Number(isServing()));
-}
-
 /** Exposes the number of lost lines of the decision log and of lost spans. */
 export function exposeLosses(registry: FamilyRegistry, lines: () => number, spans: () => SpanLosses): void {
   registry.show('weir_decision_log_lines_dropped_total', lines);
@@ -59,7 +54,9 @@ export function exposeStore(registry: FamilyRegistry, store: Pick<Store, 'rollba
 
 /** Counts policy loads, including the first one, in the metrics of the process that loads them. */
 export function measurePolicies(metrics: Metrics, policies: LoadingPolicyProvider): void {
-  metrics.exposeDomainStates(() => policies.domains());
+  metrics.registry.show('weir_domain_state', () =>
+    policies.domains().map(({ domain, state }) => [{ domain, state }, 1]),
+  );
   exposePlans(metrics.registry, policies);
   const failed = policies.errors().length > 0;
   // Without a policy and an error, the management server has not sent a configuration yet.

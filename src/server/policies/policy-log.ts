@@ -176,7 +176,6 @@ interface ProblemGroup {
   readonly count: number;
 }
 
-/** Groups problems by kind, in the order of the first problem of each kind. */
 function groupProblems(problems: readonly ConfigProblem[]): readonly ProblemGroup[] {
   const groups = new Map<string, ProblemGroup>();
   for (const problem of problems) {

@@ -227,7 +227,6 @@ function verification({ subjectAltName, url }: XdsServer): VerifyOptions {
     : { checkServerIdentity: (_name, certificate) => checkServerIdentity(ip, certificate) };
 }
 
-/** Returns a check that the certificate contains `name`, independent of the host of the connection. */
 function checkName(name: string): VerifyOptions {
   return {
     checkServerIdentity: (_host, { raw }) =>

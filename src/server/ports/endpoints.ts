@@ -86,7 +86,6 @@ export interface DebugSource {
   readonly policies: ShownPolicies;
   /** Statistics with the reference's names, as lines of `name: value`. */
   stats(): Promise<string>;
-  /** Workers that have other policies. */
   differing(): readonly DifferingWorker[];
 }
 
@@ -156,7 +155,6 @@ function wantsPage({ accept = '' }: HttpHead['headers']): boolean {
   return /(?:^|[\s,])text\/html(?:[\s;,]|$)/i.test(accept);
 }
 
-/** Returns one line per endpoint, sorted by path. */
 function endpointList(endpoints: readonly HttpEndpoint[]): string {
   const lines = endpoints.map(({ path, help }) => `${path}: ${help}\n`);
   return lines.sort().join('');

@@ -41,7 +41,6 @@ export class TokensFile {
   /** Whether the log has warned that every user may write the file. */
   #warnedWritable = false;
 
-  /** Reads the file. Throws StartError. */
   constructor(path: string, log: Logger) {
     this.#path = path;
     this.#log = log;
@@ -64,7 +63,6 @@ export class TokensFile {
     });
   }
 
-  /** Returns the token that was sent, or undefined if it is unknown. */
   find(sent: string): AdminToken | undefined {
     return findAdminToken(this.#file.content, sent);
   }

@@ -68,7 +68,6 @@ function usesTls(settings: Settings, prefix: 'REDIS' | 'REDIS_PERSECOND'): boole
   return 'tls' in address && address.tls;
 }
 
-/** Returns a warning about a distribution of connections to workers, of which there is only one. */
 function schedulingNotes({ workers }: Settings, given: ReadonlySet<string>): readonly string[] {
   if (workers > 1 || !given.has('WORKER_SCHEDULING')) return [];
   return ['WORKER_SCHEDULING has no effect: set WORKERS to a value above 1, or unset this variable.'];

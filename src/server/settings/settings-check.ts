@@ -111,7 +111,6 @@ export function parseListenAddress(address: string): { host: string; port: numbe
   return { host: match[1] ?? match[2] ?? '', port };
 }
 
-/** Refuses two listeners on the same address and port. */
 function refuseSharedPorts(settings: Settings, refuse: Refuse): void {
   const metrics = parseListenAddress(settings.prometheusAddr);
   const grpc = { name: 'GRPC_PORT', host: settings.grpcHost, port: settings.grpcPort };

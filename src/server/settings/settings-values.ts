@@ -91,7 +91,6 @@ function wholeNumber(least: number): ValueType<number> {
   };
 }
 
-/** Describes the range of a number for messages. */
 function range(least: number, most: number): string {
   return most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
 }
@@ -135,7 +134,6 @@ function readSample(text: string): SettingTypes['decision_sample'] {
   return shares;
 }
 
-/** Returns the type whose values are some words. */
 function choice<Type extends keyof typeof CHOICES>(type: Type): ValueType<SettingTypes[Type]> {
   const { words, inAnyCase }: { readonly words: readonly string[]; readonly inAnyCase: boolean } =
     CHOICES[type];

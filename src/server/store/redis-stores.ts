@@ -149,7 +149,6 @@ interface RedisPool {
   readonly store: RedisBackend;
 }
 
-/** Opens one Redis, which connects in the background. */
 function openPool(name: PoolName, options: ClusterStoreOptions): RedisPool {
   const { redactedAddress: address, cluster } = options.address;
   const Kind = cluster === undefined ? RedisStore : ClusterStore;

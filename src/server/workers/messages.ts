@@ -177,7 +177,6 @@ export class CallChannel {
     });
   }
 
-  /** Handles a message of the other process. Rejects if a handler does. */
   async receive(message: CallMessage): Promise<void> {
     if (message.kind === 'call') return this.#answer(message);
     const pending = this.#pending.get(message.id);

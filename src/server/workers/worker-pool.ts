@@ -66,7 +66,6 @@ export class WorkerSlot implements LoadingWorker {
     return this.heartbeat.silent ? this.heartbeat.silentMs : undefined;
   }
 
-  /** Forgets the worker, which has exited. */
   clear(): void {
     this.worker = undefined;
     this.started = false;
@@ -298,7 +297,6 @@ export class WorkerPool {
     this.#options.onChange();
   }
 
-  /** Ends the workers once all have drained. */
   #endDrained(): void {
     const hasEnded = this.#slots.every(({ worker, hasDrained }) => worker === undefined || hasDrained);
     if (this.#isDraining && hasEnded) this.broadcast({ kind: 'end' });

@@ -97,7 +97,6 @@ class Worker {
     return false;
   }
 
-  /** Releases everything after a start that failed. */
   close(): Promise<void> {
     return this.#closers.close();
   }
@@ -124,7 +123,7 @@ class Worker {
     closers.add(async () => tls?.close());
     const parts = { settings, version, policies: provider, tls, clock: systemClock, log, output, worker };
     const service = openGrpcService(parts, closers);
-    service.metrics.exposeLogOutput(output);
+    service.metrics.registry.show('weir_log_lines_dropped_total', () => output.dropped);
     service.store.onGivenUp(({ lines }) => void send({ kind: 'givenUp', lines }));
     const ports = new HttpPorts(
       { settings, clock: systemClock, log, metrics: () => this.#text('metrics') },
@@ -149,7 +148,6 @@ class Worker {
     else policies?.switchTo(message.round);
   }
 
-  /** Returns a text about all processes. */
   async #text(of: SharedText): Promise<Buffer> {
     const text = await this.#calls.ask('text', of, TEXT_TIMEOUT_MS);
     if (text === undefined) throw new Error('the primary process did not answer in time');

@@ -24,7 +24,6 @@ export function sumOfFailures(all: readonly FailureCounts[]): FailureCounts {
 export class FailureCounter {
   #counts: { -readonly [Key in keyof FailureCounts]: number } = { ...NO_FAILURES };
 
-  /** Counts a call that got an error. */
   refused(): void {
     this.#counts.errors++;
   }
@@ -34,7 +33,6 @@ export class FailureCounter {
     if (answer !== 'error') this.#counts[`failure_${answer}`]++;
   }
 
-  /** Returns the counts since the previous call. */
   take(): FailureCounts {
     const taken = this.#counts;
     this.#counts = { ...NO_FAILURES };
@@ -171,7 +169,6 @@ export class RateHistory {
     this.#findOrAddRing(counts.domain, counts.rule)?.add(this.#step, counts);
   }
 
-  /** Adds requests that were not decided, or decided without the store. */
   addFailures(counts: FailureCounts): void {
     this.#all.add(this.#step, counts);
   }
@@ -181,7 +178,6 @@ export class RateHistory {
     this.#step += Math.max(1, steps);
   }
 
-  /** Returns the counts of all rules in the last complete step. */
   lastStep(): AllCounts {
     return this.#all.sum(this.#step - 1, 1);
   }
@@ -200,7 +196,6 @@ export class RateHistory {
     return ring?.rows(this.#step, Math.min(STEPS - 1, this.#step));
   }
 
-  /** Returns the sums of each rule with counts. */
   sums(): RuleCounts[] {
     const sums: RuleCounts[] = [];
     const end = this.#step - 1;

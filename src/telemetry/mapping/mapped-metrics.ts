@@ -75,7 +75,6 @@ export class MappedMetrics {
     });
   }
 
-  /** Returns all families with samples. */
   families(): readonly Family[] {
     const families = new Map<string, MappedFamily>();
     // The first type that uses a name keeps it, as in statsd_exporter.
@@ -212,7 +211,6 @@ class SummaryObserver implements Observer {
     return Math.floor(this.#now() / (this.#options.maxAgeMs / this.#options.ageBuckets));
   }
 
-  /** Clears the age buckets that have expired. */
   #clearExpired(): void {
     const turn = this.#turnNow();
     const passed = Math.min(turn - this.#turn, this.#buckets.length);

@@ -60,12 +60,10 @@ export class DurationStats {
     this.#random = random;
   }
 
-  /** Counts the start of a call. */
   began(): void {
     this.calls.values[0] = counted(this.calls.values[0] as number, 1);
   }
 
-  /** Counts the end of a call, with its microseconds. */
   ended(micros: number): void {
     const millis = Math.max(0, micros) / 1000;
     for (let i = 0; i < this.#listeners.length; i++) (this.#listeners[i] as DurationListener).observe(millis);

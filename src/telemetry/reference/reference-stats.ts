@@ -132,7 +132,6 @@ export class ReferenceStats {
     this.#mayContainOldRules = true;
   }
 
-  /** Sets the sources of pools and of the cache. */
   setSources(sources: ReferenceSources): void {
     this.#sources = sources;
   }
@@ -174,7 +173,6 @@ export class ReferenceStats {
     this.#count(this.#service, cause === 'redis' ? 3 : 4, 1);
   }
 
-  /** Returns the durations of a gRPC method. */
   durations(method: string): DurationStats {
     let durations = this.#durations.get(method);
     if (durations === undefined) {
@@ -214,7 +212,6 @@ export class ReferenceStats {
     return [...this.series(), ...removed];
   }
 
-  /** Passes every counter with a value to `take`. */
   eachCounter(take: (name: string, value: number) => void): void {
     for (const series of this.series()) {
       for (let at = 0; at < series.values.length; at++) {

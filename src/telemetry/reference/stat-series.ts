@@ -27,7 +27,6 @@ export class StatSeries {
     this.#reported = suffixes.map(() => 0);
   }
 
-  /** Returns the full name of the counter at an index of `values`. */
   nameAt(at: number): string {
     return this.#prefix + this.#suffixes[at];
   }

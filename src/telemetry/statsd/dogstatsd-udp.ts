@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { withTimeout } from '../../runtime/turns.js';
 import type { GoRegExp } from '../go-regexp.js';
-import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkTarget } from './stats-sink.js';
+import { CLOSE_MS, type Encoded, MAX_WAITING, type SinkTarget, StatsSink } from './stats-sink.js';
 
 /** Replaces a matching name by another name and tags. */
 export interface Mogrifier {
@@ -49,7 +49,7 @@ export interface DogStatsdUdpOptions extends SinkTarget {
 }
 
 /** Sends dogstatsd over UDP, with several lines per packet. The host name is resolved again in each interval. */
-export class DogStatsdUdp extends LineSink {
+export class DogStatsdUdp extends StatsSink {
   readonly name = 'dogstatsd';
   readonly #options: DogStatsdUdpOptions;
   /** Encoded names by name of the statistic. The number of names is bounded. */

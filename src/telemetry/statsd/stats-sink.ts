@@ -1,24 +1,5 @@
 import type { ReferenceStats } from '../reference/reference-stats.js';
 
-/**
- * A receiver of statistics, once per interval. No method blocks or throws. Statistics that cannot be sent are dropped
- * and counted.
- */
-export interface StatsSink {
-  /** Name in metrics and logs. */
-  readonly name: string;
-  /** Number of lost lines. */
-  readonly dropped: number;
-  counter(name: string, delta: number): void;
-  gauge(name: string, value: number): void;
-  /** Adds one duration of a sample. `rate` is the fraction of durations that are in the sample. */
-  timer(name: string, millis: number, rate: number): void;
-  /** Allows the sink to send what it got. */
-  flush(): void;
-  /** Sends the remaining lines, within about a second, and closes the socket. */
-  close(): Promise<void>;
-}
-
 /** Where a sink sends to, and the tags of all statistics. */
 export interface SinkTarget {
   readonly host: string;
@@ -39,8 +20,12 @@ export interface Encoded {
   readonly tags: string;
 }
 
-/** A sink that sends lines of the statsd protocol. */
-export abstract class LineSink implements StatsSink {
+/**
+ * A receiver of statistics, once per interval, as lines of the statsd protocol. No method blocks or throws. Lines that
+ * cannot be sent are dropped and counted.
+ */
+export abstract class StatsSink {
+  /** Name in metrics and logs. */
   abstract readonly name: string;
   dropped = 0;
 
@@ -52,6 +37,7 @@ export abstract class LineSink implements StatsSink {
     this.#add(name, `${value}|g`);
   }
 
+  /** Adds one duration of a sample. `rate` is the fraction of durations that are in the sample. */
   timer(name: string, millis: number, rate: number): void {
     this.#add(name, `${millisText(millis)}|ms${rateText(rate)}`);
   }
@@ -64,11 +50,12 @@ export abstract class LineSink implements StatsSink {
   protected abstract encode(name: string): Encoded;
   /** Adds a line without its end. */
   protected abstract add(line: string): void;
+  /** Allows the sink to send what it got. */
   abstract flush(): void;
+  /** Sends the remaining lines, within about a second, and closes the socket. */
   abstract close(): Promise<void>;
 }
 
-/** Formats milliseconds with microsecond precision. */
 function millisText(millis: number): string {
   return String(Math.round(millis * 1000) / 1000);
 }

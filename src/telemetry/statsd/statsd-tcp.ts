@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { BackOff } from '../../runtime/timers.js';
 import { withTimeout } from '../../runtime/turns.js';
-import { CLOSE_MS, type Encoded, LineSink, MAX_WAITING, type SinkTarget } from './stats-sink.js';
+import { CLOSE_MS, type Encoded, MAX_WAITING, type SinkTarget, StatsSink } from './stats-sink.js';
 
 const CONNECT_MS = 10_000;
 const INITIAL_BACK_OFF_MS = 100;
@@ -29,7 +29,7 @@ export interface StatsdTcpOptions extends SinkTarget {
  * Sends statsd over TCP, one metric per line. Lines wait while the collector is unavailable, up to a bound. Then new
  * lines are dropped.
  */
-export class StatsdTcp extends LineSink {
+export class StatsdTcp extends StatsSink {
   readonly name = 'statsd';
   readonly #options: StatsdTcpOptions;
   readonly #suffix: string;

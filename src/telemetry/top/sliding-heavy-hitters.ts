@@ -111,7 +111,6 @@ export class SlidingHeavyHitters<About> {
     this.#slices = [this.#newest];
   }
 
-  /** Returns the count of a key in the current slice. */
   findCurrent(key: string): TrackedKey<About> | undefined {
     return this.#newest.hitters.kept.get(key);
   }
@@ -134,7 +133,6 @@ export class SlidingHeavyHitters<About> {
     this.#slices = [...kept.slice(1 - SLICES), this.#newest];
   }
 
-  /** Returns the estimate of one key. */
   estimate(key: string): Estimate<About | undefined> {
     let about: About | undefined;
     let count = 0;

@@ -131,7 +131,6 @@ export class TopBuckets {
     return this.look(filter.of, [...keys]);
   }
 
-  /** Adds the keys with the highest estimates of one measure, until there are `most`. */
   #addHighest(keys: Set<string>, by: TopMeasure, filter: TopFilter, most: number): void {
     const { of, domain, rule } = filter;
     const best = new TopK<readonly [key: string, Estimate<BucketDescription>]>(
@@ -148,7 +147,6 @@ export class TopBuckets {
     for (const [key] of best.sorted) keys.add(key);
   }
 
-  /** Returns the counts of buckets by their keys, in the same order. */
   look(of: TopSpan, keys: readonly string[]): readonly TopRow[] {
     return keys.map((key) => {
       const denied = this.#sketches.denied[of].estimate(key);

@@ -51,8 +51,6 @@ describe('the metrics in the manual', () => {
     metrics.refused('UNAVAILABLE');
     metrics.reloaded(true);
     metrics.setPolicyVersion('1');
-    metrics.exposeDomainStates(() => [{ domain: 'd', state: 'ok' }]);
-    metrics.exposeSinks(() => [{ name: 'statsd', dropped: 1 }]);
     const grpc = {
       connections: 0,
       bufferedBytes: 0,
