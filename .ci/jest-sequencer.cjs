@@ -11,7 +11,6 @@ const FIRST = [
   'integration/bench.test.js',
   'integration/start-command.test.js',
   'e2e/walkthroughs.test.js',
-  'contract/grpc-server.test.js',
 ];
 
 const rankOf = ({ path }) => {

@@ -1,4 +1,3 @@
-import type { ClientHttp2Session } from 'node:http2';
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import { expect } from '@jest/globals';
 import type { GrpcServerOptions, ServerCall } from '../../../src/grpc/grpc-server.js';
@@ -6,8 +5,7 @@ import { H2GrpcServer } from '../../../src/grpc/h2-transport/h2-grpc-server.js';
 import { BYTES } from '../../support/grpc/bytes-encoder.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
-import { openSession } from '../../support/h2/http2-client.js';
-import { RawHttp2Client } from '../../support/h2/raw-http2.js';
+import { closeLater } from '../../support/process/close-later.js';
 import { waitFor } from '../../support/process/wait-for.js';
 
 export const ECHO = '/test.Test/Echo';
@@ -21,12 +19,11 @@ export interface HeldCall {
   answer(message: Uint8Array): void;
 }
 
-/** Servers and clients of one test. `cleanUp` closes them all. */
+/** Servers and clients of one test. */
 export class Fixture {
   /** Errors reported to `onError` and `onBadConnection`. */
   readonly errors: unknown[] = [];
   readonly held: HeldCall[] = [];
-  readonly #endings: (() => void | Promise<void>)[] = [];
 
   /** Creates a server with an echo method and a method that waits. It is not listening yet. */
   server(options: Partial<GrpcServerOptions> = {}): H2GrpcServer {
@@ -50,8 +47,7 @@ export class Fixture {
       (_message, info) => new Promise((resolve) => this.held.push({ info, answer: resolve })),
       BYTES,
     );
-    this.#endings.push(() => server.close());
-    return server;
+    return closeLater(server, (one) => one.close());
   }
 
   /** Checks that a new connection is served. */
@@ -67,34 +63,11 @@ export class Fixture {
 
   /** `where`: a port of 127.0.0.1, or an address in gRPC syntax. */
   client(where: number | string, channel?: ChannelCredentials): RawClient {
-    const client = new RawClient(typeof where === 'number' ? `127.0.0.1:${where}` : where, channel);
-    this.#endings.push(() => client.close());
-    return client;
-  }
-
-  async session(...where: Parameters<typeof openSession>): Promise<ClientHttp2Session> {
-    const session = await openSession(...where);
-    this.#endings.push(() => session.destroy());
-    return session;
-  }
-
-  raw(port: number): RawHttp2Client {
-    const client = new RawHttp2Client(port);
-    this.#endings.push(() => client.destroy());
-    return client;
+    return new RawClient(typeof where === 'number' ? `127.0.0.1:${where}` : where, channel);
   }
 
   /** Waits until `count` calls have reached the {@link HOLD} handler, and returns the last. */
   async untilHeld(count = 1): Promise<HeldCall> {
     return waitFor(`${count} held calls`, () => this.held[count - 1]);
-  }
-
-  /** Registers a function that runs when the test ends. */
-  atEnd(end: () => void | Promise<void>): void {
-    this.#endings.push(end);
-  }
-
-  async cleanUp(): Promise<void> {
-    for (const end of this.#endings.splice(0).reverse()) await end();
   }
 }

@@ -8,6 +8,7 @@ import {
   type SecureClientSessionOptions,
 } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
+import { closeLater } from '../process/close-later.js';
 
 /** End of a stream, as sent on the wire. */
 export interface StreamEnd {
@@ -21,7 +22,7 @@ export interface StreamEnd {
   readonly resetCode: number;
 }
 
-/** Opens an HTTP/2 connection for requests that a gRPC client would never send. Destroy the session after use. */
+/** Opens an HTTP/2 connection for requests that a gRPC client would never send. */
 export async function openSession(
   port: number,
   options: SecureClientSessionOptions = {},
@@ -29,6 +30,7 @@ export async function openSession(
   scheme: 'http' | 'https' = 'http',
 ): Promise<ClientHttp2Session> {
   const session = connect(`${scheme}://${host}:${port}`, options);
+  closeLater(session, () => session.destroy());
   session.on('error', () => {});
   // The server's limits apply only after its settings are acknowledged.
   await new Promise<void>((resolve, reject) => {

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { closeLater } from '../process/close-later.js';
 import { waitFor } from '../process/wait-for.js';
 import {
   ACK,
@@ -35,6 +36,7 @@ export class RawHttp2Client {
   /** Connects and sends the preface and empty settings. */
   constructor(port: number) {
     this.socket = connect(port, '127.0.0.1');
+    closeLater(this.socket, (socket) => socket.destroy());
     this.socket.on('error', () => {});
     this.socket.on('close', () => {
       this.closed = true;
@@ -67,9 +69,5 @@ export class RawHttp2Client {
     const pings = this.frames.filter(({ type, flags }) => type === TYPE.PING && flags === 0);
     for (const { payload } of pings.slice(this.#pingsAnswered)) this.send(frame(TYPE.PING, ACK, 0, payload));
     this.#pingsAnswered = pings.length;
-  }
-
-  destroy(): void {
-    this.socket.destroy();
   }
 }

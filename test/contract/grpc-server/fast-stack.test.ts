@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http2';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { h2Limits } from '../../src/grpc/h2-transport/h2-grpc-server.js';
-import { frame, TYPE } from '../support/h2/h2-frames.js';
-import { openStream, post, prefixed, streamEnd } from '../support/h2/http2-client.js';
-import { callFrame, emptyMessageFrame } from '../support/h2/raw-http2.js';
-import { waitFor } from '../support/process/wait-for.js';
-import { ECHO, Fixture, HOLD } from './grpc-server/fixture.js';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { h2Limits } from '../../../src/grpc/h2-transport/h2-grpc-server.js';
+import { frame, TYPE } from '../../support/h2/h2-frames.js';
+import { openSession, openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
+import { callFrame, emptyMessageFrame, RawHttp2Client } from '../../support/h2/raw-http2.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { ECHO, Fixture, HOLD } from './fixture.js';
 
 /** Tests what the fast stack guarantees in addition to the contract of both stacks. */
 describe('gRPC server: what the fast stack adds', () => {
@@ -14,7 +14,6 @@ describe('gRPC server: what the fast stack adds', () => {
   beforeEach(() => {
     fixture = new Fixture();
   });
-  afterEach(() => fixture.cleanUp());
 
   describe('half-sent requests', () => {
     test.each([
@@ -23,7 +22,7 @@ describe('gRPC server: what the fast stack adds', () => {
       ['a message without an end', prefixed(Buffer.alloc(100))],
     ])('end after a while: %s', async (_name, bytes) => {
       const { port } = await fixture.listening({ receiveTimeoutMs: 50 });
-      const session = await fixture.session(port);
+      const session = await openSession(port);
       const stream = openStream(session, ECHO);
       const end = streamEnd(stream);
       if (bytes.length > 0) stream.write(bytes);
@@ -34,7 +33,7 @@ describe('gRPC server: what the fast stack adds', () => {
 
     test('end soon after their own deadline if that is sooner', async () => {
       const { port } = await fixture.listening();
-      const stream = openStream(await fixture.session(port), ECHO, { 'grpc-timeout': '50m' });
+      const stream = openStream(await openSession(port), ECHO, { 'grpc-timeout': '50m' });
       const end = streamEnd(stream);
       stream.write(Buffer.of(0));
       stream.once('response', () => stream.end());
@@ -43,7 +42,7 @@ describe('gRPC server: what the fast stack adds', () => {
 
     test('are decided even if the rest arrives shortly after their deadline', async () => {
       const { port } = await fixture.listening();
-      const session = await fixture.session(port);
+      const session = await openSession(port);
       const stream = openStream(session, ECHO, { 'grpc-timeout': '50m' });
       const end = streamEnd(stream);
       const message = prefixed(Buffer.of(1));
@@ -57,7 +56,7 @@ describe('gRPC server: what the fast stack adds', () => {
 
     test('of one connection hold no more than two messages of the largest size', async () => {
       const { port } = await fixture.listening();
-      const session = await fixture.session(port);
+      const session = await openSession(port);
       const half = prefixed(Buffer.alloc(4 * 1024 * 1024)).subarray(0, 3 * 1024 * 1024);
       const statuses: unknown[] = [];
       for (let i = 0; i < 4; i++) {
@@ -85,7 +84,7 @@ describe('gRPC server: what the fast stack adds', () => {
     ])('is answered with %d and a line of text: %s %s', async (httpStatus, method, contentType) => {
       const { port } = await fixture.listening();
       const headers = { ':method': method, 'content-type': contentType };
-      const stream = openStream(await fixture.session(port), ECHO, headers);
+      const stream = openStream(await openSession(port), ECHO, headers);
       // Node ends a GET request itself.
       if (method === 'POST') stream.end();
       const end = await streamEnd(stream);
@@ -96,7 +95,7 @@ describe('gRPC server: what the fast stack adds', () => {
 
     test('may also be a type with parameters, which is one', async () => {
       const { port } = await fixture.listening();
-      const end = await post(await fixture.session(port), ECHO, prefixed(Buffer.of(1)), {
+      const end = await post(await openSession(port), ECHO, prefixed(Buffer.of(1)), {
         'content-type': 'application/grpc; charset=utf-8',
       });
       expect(end.grpcStatus).toBe('0');
@@ -108,7 +107,7 @@ describe('gRPC server: what the fast stack adds', () => {
       'caller',
     async () => {
       const { port } = await fixture.listening();
-      const session = await fixture.session(port);
+      const session = await openSession(port);
       for (const flag of [1, 2, 255]) {
         const bytes = prefixed(Buffer.from('hello'));
         bytes[0] = flag;
@@ -119,7 +118,7 @@ describe('gRPC server: what the fast stack adds', () => {
 
   test('an encoding that nobody knows is refused whatever is compressed, with those that we know', async () => {
     const { port } = await fixture.listening();
-    const stream = openStream(await fixture.session(port), ECHO, { 'grpc-encoding': 'br' });
+    const stream = openStream(await openSession(port), ECHO, { 'grpc-encoding': 'br' });
     const [headers] = (await once(stream.end(prefixed(Buffer.of(1))), 'response')) as [IncomingHttpHeaders];
     expect(headers).toMatchObject({ 'grpc-status': '12', 'grpc-accept-encoding': 'identity,gzip' });
   });
@@ -139,7 +138,7 @@ describe('gRPC server: what the fast stack adds', () => {
         },
       }),
     });
-    const session = await fixture.session(port);
+    const session = await openSession(port);
     const whole = prefixed(Buffer.alloc(10));
     expect((await post(session, path, whole)).grpcStatus).toBe('0');
     for (const cut of [3, 5, 14]) {
@@ -151,7 +150,7 @@ describe('gRPC server: what the fast stack adds', () => {
   describe('while draining', () => {
     test('serves calls that were on their way when the peer was told', async () => {
       const { server, port } = await fixture.listening();
-      const raw = fixture.raw(port);
+      const raw = new RawHttp2Client(port);
       await raw.acknowledgeSettings();
       raw.send(callFrame(1, HOLD));
       raw.send(emptyMessageFrame(1));
@@ -173,7 +172,7 @@ describe('gRPC server: what the fast stack adds', () => {
 
     test('does not wait for a handler whose caller has gone', async () => {
       const { server, port } = await fixture.listening();
-      const raw = fixture.raw(port);
+      const raw = new RawHttp2Client(port);
       await raw.acknowledgeSettings();
       raw.send(callFrame(1, HOLD));
       raw.send(emptyMessageFrame(1));
