@@ -110,39 +110,36 @@ describe('two Redis as one store', () => {
 test('either Redis away is an error of those requests that need it', async () => {
   const servers: RedisServer[] = [];
   const stores: SingleRedisStore[] = [];
-  try {
-    for (let i = 0; i < 2; i++) {
-      const server = await startRedis();
-      servers.push(server);
-      stores.push(new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${server.port}`) }));
-    }
-    await Promise.all(stores.map(({ reached }) => reached));
-    const [main, perSecond] = stores as [SingleRedisStore, SingleRedisStore];
-    const split = new ShardedStore({
-      main,
-      perSecond,
-      timeoutMicros: 2_000_000,
-      countDeniedHits: true,
-      monotonicMicros: () => performance.now() * 1000,
-    });
-    const second = takeItem('s', windowRate('second', 1_000_000));
-    const tokens = takeItem('b', HUNDRED);
-    const take = (...takes: Take[]) => split.take(takes, Infinity);
-
-    await servers[1]!.kill();
-    await waitFor('the second Redis to be away', () => !perSecond.connected);
-    expect(await take(second, tokens)).toBeInstanceOf(StorageError);
-    expect(await take(second)).toBeInstanceOf(StorageError);
-    // What the failed request took is given back.
-    await waitFor('a give-back', () => split.rollbackStats.completed === 1);
-    expect(await take(tokens)).toMatchObject([{ overLimit: false, remaining: 99 }]);
-
-    await servers[1]!.restart();
-    await waitFor('its return', () => perSecond.connected);
-    await servers[0]!.kill();
-    await waitFor('the main Redis to be away', () => !main.connected);
-    expect(await take(second, tokens)).toBeInstanceOf(StorageError);
-    expect(await take(second)).toMatchObject([{ overLimit: false }]);
-  } finally {
+  for (let i = 0; i < 2; i++) {
+    const server = await startRedis();
+    servers.push(server);
+    stores.push(new SingleRedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${server.port}`) }));
   }
+  await Promise.all(stores.map(({ reached }) => reached));
+  const [main, perSecond] = stores as [SingleRedisStore, SingleRedisStore];
+  const split = new ShardedStore({
+    main,
+    perSecond,
+    timeoutMicros: 2_000_000,
+    countDeniedHits: true,
+    monotonicMicros: () => performance.now() * 1000,
+  });
+  const second = takeItem('s', windowRate('second', 1_000_000));
+  const tokens = takeItem('b', HUNDRED);
+  const take = (...takes: Take[]) => split.take(takes, Infinity);
+
+  await servers[1]!.kill();
+  await waitFor('the second Redis to be away', () => !perSecond.connected);
+  expect(await take(second, tokens)).toBeInstanceOf(StorageError);
+  expect(await take(second)).toBeInstanceOf(StorageError);
+  // What the failed request took is given back.
+  await waitFor('a give-back', () => split.rollbackStats.completed === 1);
+  expect(await take(tokens)).toMatchObject([{ overLimit: false, remaining: 99 }]);
+
+  await servers[1]!.restart();
+  await waitFor('its return', () => perSecond.connected);
+  await servers[0]!.kill();
+  await waitFor('the main Redis to be away', () => !main.connected);
+  expect(await take(second, tokens)).toBeInstanceOf(StorageError);
+  expect(await take(second)).toMatchObject([{ overLimit: false }]);
 });

@@ -40,17 +40,13 @@ async function start(options: Partial<H2ServerOptions> = {}, ca?: string): Promi
 }
 
 afterEach(async () => {
-  try {
-    await caller.untilAnswered();
-    await caller.stop();
-    expect(caller.failed).toBe(0);
-    // The server also accepts new clients.
-    const session = await server.session();
-    expect((await post(session, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
-    expect(server.errors).toEqual([]);
-  } finally {
-    await server.cleanUp();
-  }
+  await caller.untilAnswered();
+  await caller.stop();
+  expect(caller.failed).toBe(0);
+  // The server also accepts new clients.
+  const session = await server.session();
+  expect((await post(session, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
+  expect(server.errors).toEqual([]);
 });
 
 /** Opens a connection that has sent preface and SETTINGS, followed by `bytes`. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, Socket } from 'node:net';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { H2ServerOptions } from '../../src/h2/serving/served-connection.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import {
@@ -18,7 +18,6 @@ import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 
 let server: TestServer;
-afterEach(() => server.cleanUp());
 
 const start = async (options: Partial<H2ServerOptions> = {}): Promise<TestServer> => {
   server = new TestServer(options);

@@ -93,15 +93,12 @@ async function isListening(port: number): Promise<boolean> {
 
 async function untilBusy(): Promise<void> {
   const other = redisClient(redis.port, { enableReadyCheck: false, maxRetriesPerRequest: 0 });
-  try {
-    await waitFor('the script to be noticed', () =>
-      other.get('x').then(
-        () => false,
-        (error: Error) => error.message.startsWith('BUSY'),
-      ),
-    );
-  } finally {
-  }
+  await waitFor('the script to be noticed', () =>
+    other.get('x').then(
+      () => false,
+      (error: Error) => error.message.startsWith('BUSY'),
+    ),
+  );
 }
 
 test("BUSY: another client's script runs", async () => {

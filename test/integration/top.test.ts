@@ -134,37 +134,34 @@ describe.each([
 test('weir top adds up several replicas, and names one that does not answer', async () => {
   const env = { REDIS_URL: `127.0.0.1:${redis.port}`, CACHE_KEY_PREFIX: 'replicas:' };
   const servers = await Promise.all([0, 1].map(() => startWeir({ policy: POLICY, env })));
-  try {
-    for (const { grpcPort } of servers) {
-      const client = new RlsClient(grpcPort);
-      for (let at = 0; at < 4; at++) await client.ask('d', [descriptor(['tenant=acme'])]);
-      client.close();
-    }
-    const addresses = servers.map(({ debugPort }) => `127.0.0.1:${debugPort}`);
-    const weirTop = (...args: string[]) =>
-      runToEnd(process.execPath, [WEIR_MAIN, 'top', ...args], { bareEnvironment: true });
-    const [all, one, table] = await Promise.all([
-      weirTop('--json', '--all', addresses.join(',')),
-      weirTop('--json', '--address', addresses[0] ?? ''),
-      weirTop('--all', addresses.join(',')),
-    ]);
-    expect(lines(JSON.parse(all.stdout))).toEqual(['tenant acme 3 5 1']);
-    expect(lines(JSON.parse(one.stdout))).toEqual(['tenant acme 0 4 0.8']);
-    expect(table).toMatchObject({ code: 0, stdout: expect.stringContaining('tenant=acme') });
-    for (const where of [
-      ['--address', addresses[0] ?? ''],
-      ['--all', addresses.join(',')],
-    ]) {
-      const unknownDomain = await weirTop('--domain', 'nope', ...where);
-      expect([unknownDomain.code, unknownDomain.stdout]).toEqual([1, '']);
-      expect(unknownDomain.stderr).toContain(
-        'no policy in effect has the domain "nope"; the loaded domains are "d"',
-      );
-    }
-    await servers[1]?.stop();
-    const rest = await weirTop('--by', 'used', '--all', addresses.join(','));
-    expect(rest.stdout).toContain('tenant=acme');
-    expect(`${rest.stdout}${rest.stderr}`).toContain(addresses[1]);
-  } finally {
+  for (const { grpcPort } of servers) {
+    const client = new RlsClient(grpcPort);
+    for (let at = 0; at < 4; at++) await client.ask('d', [descriptor(['tenant=acme'])]);
+    client.close();
   }
+  const addresses = servers.map(({ debugPort }) => `127.0.0.1:${debugPort}`);
+  const weirTop = (...args: string[]) =>
+    runToEnd(process.execPath, [WEIR_MAIN, 'top', ...args], { bareEnvironment: true });
+  const [all, one, table] = await Promise.all([
+    weirTop('--json', '--all', addresses.join(',')),
+    weirTop('--json', '--address', addresses[0] ?? ''),
+    weirTop('--all', addresses.join(',')),
+  ]);
+  expect(lines(JSON.parse(all.stdout))).toEqual(['tenant acme 3 5 1']);
+  expect(lines(JSON.parse(one.stdout))).toEqual(['tenant acme 0 4 0.8']);
+  expect(table).toMatchObject({ code: 0, stdout: expect.stringContaining('tenant=acme') });
+  for (const where of [
+    ['--address', addresses[0] ?? ''],
+    ['--all', addresses.join(',')],
+  ]) {
+    const unknownDomain = await weirTop('--domain', 'nope', ...where);
+    expect([unknownDomain.code, unknownDomain.stdout]).toEqual([1, '']);
+    expect(unknownDomain.stderr).toContain(
+      'no policy in effect has the domain "nope"; the loaded domains are "d"',
+    );
+  }
+  await servers[1]?.stop();
+  const rest = await weirTop('--by', 'used', '--all', addresses.join(','));
+  expect(rest.stdout).toContain('tenant=acme');
+  expect(`${rest.stdout}${rest.stderr}`).toContain(addresses[1]);
 });

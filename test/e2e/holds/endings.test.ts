@@ -169,15 +169,12 @@ describe.each(CALLERS)('over %s', (_protocol, callerOf) => {
 test('counts the requests of two Envoys together', async () => {
   const id = freshName();
   const both = envoys.map((envoy) => http1Caller(envoy.port));
-  try {
-    const open = both.map((caller) => caller.get('/', headers(id)));
-    const calls = [await upstream.next(id), await upstream.next(id)];
-    for (const caller of both) expect(await caller.get('/', headers(id)).status).toBe(429);
-    for (const call of calls) call.answer(200);
-    expect(await Promise.all(open.map(({ status }) => status))).toEqual([200, 200]);
-    await peeks.until(`tenant=${id}`, 2);
-  } finally {
-  }
+  const open = both.map((caller) => caller.get('/', headers(id)));
+  const calls = [await upstream.next(id), await upstream.next(id)];
+  for (const caller of both) expect(await caller.get('/', headers(id)).status).toBe(429);
+  for (const call of calls) call.answer(200);
+  expect(await Promise.all(open.map(({ status }) => status))).toEqual([200, 200]);
+  await peeks.until(`tenant=${id}`, 2);
 });
 
 /** Opens a WebSocket, and returns it with the times between which its hold was placed. */

@@ -7,10 +7,7 @@ import { describeGroup } from './runner.js';
 
 async function keysOf({ port }: { readonly port: number }, password = ''): Promise<string[]> {
   const redis = redisClient(port, { ...(password !== '' && { password }) });
-  try {
-    return await redis.keys('*');
-  } finally {
-  }
+  return redis.keys('*');
 }
 
 describeGroup('LOCAL_CACHE_SIZE_IN_BYTES', {

@@ -5,6 +5,7 @@ import { HeaderField } from '../../../src/h2/hpack/header-field.js';
 import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';
 import { H2Server } from '../../../src/h2/serving/h2-server.js';
 import type { H2ServerOptions } from '../../../src/h2/serving/served-connection.js';
+import { closeLater } from '../process/close-later.js';
 import { waitFor } from '../process/wait-for.js';
 import { bytesBody } from './bytes-body.js';
 import { FrameReader, type RawFrame } from './h2-frames.js';
@@ -66,7 +67,7 @@ class TestHandler implements RequestHandler {
   }
 }
 
-/** An H2Server on a free port of 127.0.0.1, with the clients of one test. `cleanUp` closes all of them. */
+/** An H2Server on a free port of 127.0.0.1, with the clients of one test. */
 export class TestServer {
   readonly handler = new TestHandler();
   /** Arguments of the calls of onBadConnection. */
@@ -76,7 +77,6 @@ export class TestServer {
   readonly server: H2Server;
   port = 0;
   readonly #ca: string | undefined;
-  readonly #ends: (() => void)[] = [];
 
   /** `ca` is the certificate authority that clients trust if `options` enable TLS. */
   constructor(options: Partial<H2ServerOptions> = {}, ca?: string) {
@@ -96,6 +96,10 @@ export class TestServer {
       onBadConnection: (message) => this.complaints.push(message),
       ...options,
     });
+    closeLater(this.server, (server) => {
+      server.closeNow();
+      return server.empty();
+    });
   }
 
   async listen(): Promise<this> {
@@ -103,32 +107,23 @@ export class TestServer {
     return this;
   }
 
-  async session(): Promise<ClientHttp2Session> {
-    const session = await (this.#ca === undefined
+  session(): Promise<ClientHttp2Session> {
+    return this.#ca === undefined
       ? openSession(this.port)
-      : openSession(this.port, { ca: this.#ca, servername: 'localhost' }, '127.0.0.1', 'https'));
-    this.#ends.push(() => session.destroy());
-    return session;
+      : openSession(this.port, { ca: this.#ca, servername: 'localhost' }, '127.0.0.1', 'https');
   }
 
   /** Opens a TCP connection for arbitrary bytes. */
   socket(): Socket {
     const socket = connect(this.port, '127.0.0.1');
     socket.on('error', () => {});
-    this.#ends.push(() => socket.destroy());
-    return socket;
+    return closeLater(socket, (one) => one.destroy());
   }
 
   async untilComplaint(pattern: RegExp): Promise<void> {
     await waitFor(`${pattern} among the complaints`, () =>
       this.complaints.some((complaint) => pattern.test(complaint)),
     );
-  }
-
-  async cleanUp(): Promise<void> {
-    for (const end of this.#ends) end();
-    this.server.closeNow();
-    await this.server.empty();
   }
 }
 
