@@ -273,6 +273,8 @@ export class BytesCache<Value> {
   readonly #missed: Int32Array;
   readonly #misses: Uint8Array;
   readonly #values: (Value | undefined)[];
+  /** The slot that was read last. */
+  #last = 0;
 
   /**
    * @param slots maximum number of cached values, a power of two
@@ -301,17 +303,22 @@ export class BytesCache<Value> {
   read(bytes: Uint8Array, start: number, end: number): Value {
     const length = end - start;
     if (length === 0 || length > this.#maxBytes) return this.#make(bytes, start, end);
+    // The value that was read last is often read again.
+    const last = this.#last;
+    if (this.#matches(last, bytes, start, length)) return this.#values[last] as Value;
     // Two bytes at a time. Each byte counts, because recurring messages may differ anywhere, as in the last digit of an
     // address before a longer path.
     let hash = length;
     let at = start;
-    for (const last = end - 1; at < last; at += 2) {
+    for (const before = end - 1; at < before; at += 2) {
       hash = Math.imul(hash ^ ((bytes[at] as number) | ((bytes[at + 1] as number) << 8)), HASH_PRIME);
     }
     if (at < end) hash = Math.imul(hash ^ (bytes[at] as number), HASH_PRIME);
     const slot = (hash ^ (hash >>> 16)) & (this.#slots - 1);
-    if (this.#matches(slot, bytes, start, length)) return this.#values[slot] as Value;
-    if (this.#matches(slot ^ 1, bytes, start, length)) return this.#values[slot ^ 1] as Value;
+    this.#last = this.#matches(slot, bytes, start, length) ? slot : slot ^ 1;
+    if (this.#last === slot || this.#matches(slot ^ 1, bytes, start, length)) {
+      return this.#values[this.#last] as Value;
+    }
     const value = this.#make(bytes, start, end);
     if (this.#lengths[slot] === 0) this.#store(slot, bytes, start, end, value);
     else if (this.#lengths[slot ^ 1] === 0) this.#store(slot ^ 1, bytes, start, end, value);
@@ -331,7 +338,8 @@ export class BytesCache<Value> {
     if (this.#lengths[slot] !== length) return false;
     const kept = this.#bytes;
     const from = slot * this.#maxBytes;
-    for (let i = 0; i < length; i++) if (kept[from + i] !== bytes[start + i]) return false;
+    // From the end, because recurring messages mostly differ in their last value.
+    for (let i = length - 1; i >= 0; i--) if (kept[from + i] !== bytes[start + i]) return false;
     return true;
   }
 

@@ -99,7 +99,7 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
  * - A denied request (an `enforce` item is limited, or all `quota` items are) does not change token buckets. Windows
  *   still count its hits unless `countDeniedHits` is false. Its other token bucket items report the unchanged bucket.
  * - A limited item does not change its token bucket, even if the request is allowed.
- * - A charge ({@link isCharge}) is never overLimit: its bucket goes into debt, down to `max_debt`. Rates with debt, and
+ * - A charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and
  *   windows in a list of limits, never count denied hits.
  * - A skipped item does not change its bucket, and is not limited. The items of a chain of `spill` have no holds.
  * - A take with `holds` places a hold if the request is allowed and the item is not limited. A limited item places a

@@ -41,7 +41,7 @@ export function decide(
     let overLimit = false;
     snapshot.uncollectedHits = 0;
     snapshot.hold = undefined;
-    const hold = placeableHold(take);
+    const hold = take.holds === undefined ? undefined : placeableHold(take);
     const fits = hold === undefined || snapshot.holdFits;
     const skipped = isSkipped(takes, snapshots, i);
     let operation: BucketOperation = fits && !skipped ? take : NO_OPERATION;

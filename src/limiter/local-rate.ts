@@ -1,6 +1,7 @@
 import { type WindowRate, windowRate } from './fixed-window.js';
 import { concurrencyRate } from './holds/concurrency.js';
-import { MAX_FILL_MICROS, type Rate } from './rate.js';
+import type { Rate } from './rate.js';
+import { MAX_FILL_MICROS } from './rate-algorithm.js';
 import { TokenBucketRate } from './token-bucket.js';
 
 /** Resolution of a share: one millionth. */

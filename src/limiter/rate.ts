@@ -2,8 +2,6 @@ import type { WindowRate } from './fixed-window.js';
 import type { ConcurrencyRate } from './holds/concurrency.js';
 import type { TokenBucketRate } from './token-bucket.js';
 
-export { MAX_FILL_MICROS, MAX_UINT32 } from './rate-algorithm.js';
-
 /** A limit over time, in contrast to a limit on concurrent requests. */
 export type TimedRate = TokenBucketRate | WindowRate;
 

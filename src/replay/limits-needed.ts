@@ -1,7 +1,8 @@
 import type { BucketStore, LocalStore, Take, TakeOutcome } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
-import { isCharge, MAX_FILL_MICROS, MAX_UINT32, type Rate } from '../limiter/rate.js';
+import { isCharge, type Rate } from '../limiter/rate.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../limiter/rate-algorithm.js';
 import type { TokenBucketRate } from '../limiter/token-bucket.js';
 import { rateOf, rateSpecOf } from '../policy/plans/plan-rate.js';
 import { isBlocked } from '../policy/plans/plan-rules.js';

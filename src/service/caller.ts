@@ -5,6 +5,11 @@ import type { RequestTrace } from './record/request-trace.js';
 export interface Caller {
   /** Monotonic time at which the caller stops waiting; Infinity if it never does. */
   readonly deadlineMicros: number;
+  /**
+   * Time at which the request arrived, on the clock of the transport. Requests that arrived together have the same
+   * time. Absent if it is unknown.
+   */
+  readonly receivedMicros?: number | undefined;
   /** Returns true once the caller no longer waits for the answer. */
   cancelled(): boolean;
   /** Identifies the connection that the request arrived on. */

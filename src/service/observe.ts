@@ -157,7 +157,8 @@ export class Observation {
       counter.countReference(take.statName, take, take.outcome, isShadowed(take));
       counter.countDecision(denied, limited && !denied && !overSoft);
       if (overSoft && passes) this.counts.softLimitExceeded(domain, take.rulePath, take.appliesOnOver);
-      if (passes) for (const { rulePath } of skippedLimits(take)) this.counts.spilled(domain, rulePath);
+      if (passes && take.chain.length > 0)
+        for (const { rulePath } of skippedLimits(take)) this.counts.spilled(domain, rulePath);
       if (buckets !== undefined) {
         if (denied) buckets.denied(policy, match, take);
         else if (passes && take.hits > 0 && !take.refund) buckets.allowed(policy, match, take);

@@ -109,6 +109,30 @@ export const NO_TAKES: readonly MatchedTake[] = [];
 const NO_STATES: readonly DescriptorState[] = [];
 
 /**
+ * Reads the wall clock once for all requests that arrived together: a reading takes longer than most steps of a
+ * decision, and such requests are decided within a millisecond.
+ */
+export class WallReading {
+  private receivedMicros = -1;
+  private micros = 0;
+  private readonly clock: Pick<Clock, 'wallMicros'>;
+
+  constructor(clock: Pick<Clock, 'wallMicros'>) {
+    this.clock = clock;
+  }
+
+  /** Returns the wall clock for a request with this {@link Caller.receivedMicros}. */
+  of(receivedMicros: number | undefined): number {
+    if (receivedMicros === undefined) return this.clock.wallMicros();
+    if (receivedMicros !== this.receivedMicros) {
+      this.receivedMicros = receivedMicros;
+      this.micros = this.clock.wallMicros();
+    }
+    return this.micros;
+  }
+}
+
+/**
  * The state of one request from its descriptors to its answer. It is created once for each request to a domain with a
  * policy, and each step adds its results.
  */
@@ -122,6 +146,8 @@ export class RequestContext {
   readonly caller: Caller;
   /** Monotonic time of arrival; 0 if neither a deadline nor a log needs it. */
   readonly startMicros: number;
+  /** Undefined if the request has waited, so that it needs its own reading. */
+  private reading: WallReading | undefined;
   /** The wall clock, when it was needed first; -1 before. */
   private wall = -1;
   /** Wall clock time at which the store decided; 0 if no log needs it. */
@@ -150,7 +176,9 @@ export class RequestContext {
     caller: Caller,
     startMicros: number,
     settlements?: TokenResults,
+    reading?: WallReading,
   ) {
+    this.reading = reading;
     this.options = options;
     this.settlements = settlements;
     this.request = request;
@@ -161,13 +189,18 @@ export class RequestContext {
 
   /** The wall clock, in microseconds. It is read when it is needed first: most requests do not depend on it. */
   get wallMicros(): number {
-    if (this.wall < 0) this.wall = this.options.clock.wallMicros();
+    if (this.wall < 0) {
+      const { reading } = this;
+      this.wall =
+        reading === undefined ? this.options.clock.wallMicros() : reading.of(this.caller.receivedMicros);
+    }
     return this.wall;
   }
 
   /** Reads the wall clock again when it is needed next, because the request has waited. */
   hasWaited(): void {
     this.wall = -1;
+    this.reading = undefined;
   }
 
   /**

@@ -36,6 +36,7 @@ import {
   RequestContext,
   type RequestOptions,
   takesOf,
+  WallReading,
 } from './request-context.js';
 import { markNeverPassing } from './shared-bucket.js';
 import { askStore, decideWithoutStore } from './store-failure.js';
@@ -82,9 +83,11 @@ export class ShouldRateLimit {
   readonly #isSynchronous: boolean;
   readonly #waiting: WaitingRequests;
   readonly #holds: Holds;
+  readonly #wallReading: WallReading;
 
   constructor(options: ShouldRateLimitOptions) {
     this.#options = options;
+    this.#wallReading = new WallReading(options.clock);
     this.#large = new LargeRequests(options.clock);
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
@@ -145,7 +148,15 @@ export class ShouldRateLimit {
     if (policy === undefined) return this.#decideWithoutPolicy(request, policySet, startMicros, caller);
     // Settle the holds before any step that may end without a decision, because Envoy sends each token only once.
     const settlements = policy.hasHolds ? this.#holds.settle(request, policy, caller.connection) : undefined;
-    const context = new RequestContext(this.#options, request, policy, caller, startMicros, settlements);
+    const context = new RequestContext(
+      this.#options,
+      request,
+      policy,
+      caller,
+      startMicros,
+      settlements,
+      this.#wallReading,
+    );
     if (request.exceeded !== undefined) return this.#giveUp(context, request.exceeded);
     const bad = findBadDescriptor(request.descriptors);
     if (bad !== undefined) return this.#refuse(new Refusal('bad_request', bad));

@@ -3,7 +3,7 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Take } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
-import { MAX_FILL_MICROS } from '../../src/limiter/rate.js';
+import { MAX_FILL_MICROS } from '../../src/limiter/rate-algorithm.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { holdsKey, redisKey } from '../../src/storage/redis/redis-key.js';

@@ -1,4 +1,4 @@
-import { MAX_UINT32 } from '../../limiter/rate.js';
+import { MAX_UINT32 } from '../../limiter/rate-algorithm.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../runtime/nearest-name.js';
 import { REMOVED_COMMANDS, removedOption } from '../../runtime/removed-names.js';

@@ -1,5 +1,5 @@
 import { MIN_SHARE, STORE_FAILURE_POLICIES } from '../../limiter/failure-policy.js';
-import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate-algorithm.js';
 import { ALGORITHMS, DEFAULT_ALGORITHM, UNMATCHED_MODES } from '../../policy/policy.js';
 import { HEADER_FAMILIES, HOLD_PAIRS, HOLD_SOURCES, PHASES, UNKNOWN_USES } from '../../policy/rule.js';
 import type { Constraint, Fields, MappingName } from './field.js';

@@ -5,7 +5,7 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
 } from '../../codec/messages.js';
-import { MAX_UINT32 } from '../../limiter/rate.js';
+import { MAX_UINT32 } from '../../limiter/rate-algorithm.js';
 import type { PolicySet } from '../../policy/compiled-policy.js';
 import { planOfCustomer } from '../../policy/plans/plan-nodes.js';
 import { dependsOnRow } from '../../policy/plans/plan-rules.js';

@@ -1,5 +1,5 @@
 import { CODE, type DescriptorStatus, type HeaderValue, LIMIT_UNIT } from '../../codec/messages.js';
-import { MAX_UINT32 } from '../../limiter/rate.js';
+import { MAX_UINT32 } from '../../limiter/rate-algorithm.js';
 import type { RuleAnswer } from '../../policy/rule.js';
 import {
   type DescriptorState,

@@ -41,8 +41,9 @@ const MAX_EVICTION_SCAN = 64;
  */
 const MAX_CACHED_LOOKUPS = 256;
 
-/** A key in words, and the slot of its record; -1 without a record. */
+/** A key, also in words, and the slot of its record; -1 without a record. */
 interface CachedLookup {
+  key: string;
   readonly words: KeyWords;
   found: Slot;
   /** Value of {@link BucketTable.changes} at the lookup. After a later change, the slot may be wrong. */
@@ -144,7 +145,9 @@ export class BucketTable {
   private find(key: string, place: number): Slot {
     const at = this.placeAt(Math.min(place, MAX_CACHED_LOOKUPS));
     this.lookup = at;
-    if (at.words.load(key) || at.changes !== this.changes) {
+    if (at.key !== key || at.changes !== this.changes) {
+      at.key = key;
+      at.words.load(key);
       at.found = this.index.find(at.words);
       at.changes = this.changes;
     }
@@ -232,7 +235,7 @@ export class BucketTable {
 }
 
 function newLookup(words: KeyWords): CachedLookup {
-  return { words, found: -1, changes: -1 };
+  return { key: '', words, found: -1, changes: -1 };
 }
 
 /*

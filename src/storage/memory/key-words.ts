@@ -33,7 +33,6 @@ export class KeyWords {
   /** Number of characters, and whether they take two bytes each. Together with the words, it identifies the key. */
   info = 0;
   hash = 0;
-  private key = '';
   private bytes = new Uint8Array(this.words.buffer);
   private readonly seed0: number;
   private readonly seed1: number;
@@ -43,7 +42,7 @@ export class KeyWords {
   constructor(seed0 = randomInt(2 ** 32), seed1 = randomInt(2 ** 32)) {
     this.seed0 = seed0 | 0;
     this.seed1 = seed1 | 0;
-    this.loadNew('');
+    this.load('');
   }
 
   /** Returns an empty object with the same hash function. */
@@ -51,18 +50,8 @@ export class KeyWords {
     return new KeyWords(this.seed0, this.seed1);
   }
 
-  /**
-   * Loads the words of `key`. Returns whether it differs from the previous key; loading the same key again is almost
-   * free.
-   */
-  load(key: string): boolean {
-    if (key === this.key) return false;
-    this.loadNew(key);
-    return true;
-  }
-
-  private loadNew(key: string): void {
-    this.key = key;
+  /** Loads the words of `key`. */
+  load(key: string): void {
     const length = key.length;
     const capacity = this.words.length;
     if (length > capacity * 2 || (capacity > MAX_KEPT_WORDS && length <= FIRST_CAPACITY)) {

@@ -209,7 +209,7 @@ export class MemoryStore implements BucketStore, HoldInspector {
       buckets[i] = bucket;
       const finding = findings[i] as TakeSnapshot;
       if (settles !== undefined) this.findHold(holdsKey(take), settles, tokenMicros, finding);
-      if (placeableHold(take) === undefined) continue;
+      if (take.holds === undefined || placeableHold(take) === undefined) continue;
       const bytes = this.bytesForHold(take, reserved);
       finding.holdFits = bytes >= 0;
       reserved += Math.max(0, bytes);

@@ -1,5 +1,5 @@
 import type { Take, TakeOutcome } from '../../limiter/bucket-store.js';
-import { MAX_UINT32 } from '../../limiter/rate.js';
+import { MAX_UINT32 } from '../../limiter/rate-algorithm.js';
 
 /** Counters wrap at this value, so that adding one always changes them. Prometheus treats that as a restart. */
 const WRAP = 2 ** 53;

@@ -1,7 +1,7 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
-import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
+import { MAX_FILL_MICROS } from '../../../src/limiter/rate-algorithm.js';
 import { refillWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';

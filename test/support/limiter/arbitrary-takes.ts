@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
+import { MAX_FILL_MICROS } from '../../../src/limiter/rate-algorithm.js';
 import { refillWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { LocalRates, localRate } from '../../../src/limiter/local-rate.js';
-import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
+import { MAX_FILL_MICROS } from '../../../src/limiter/rate-algorithm.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';

@@ -1,4 +1,4 @@
-import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate-algorithm.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
 import { type ColumnKind, FIRST_COLUMN, PLAN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import { PHASES, type Phase } from '../../../policy/rule.js';

@@ -1,5 +1,5 @@
 import { isCalendarUnit, suggestTimeZone, timeZoneName } from '../../../limiter/calendar.js';
-import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate-algorithm.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
 import { type RateKeys, type RateSpec, rateSpecOfKeys } from '../../../policy/plans/plan-rate.js';
 import type { HoldSpec } from '../../../policy/rule.js';

@@ -9,7 +9,7 @@ import {
   RESPONSE_HEADER_FAMILIES,
 } from '../../../../src/config/read/policy-fields.js';
 import { MIN_SHARE, STORE_FAILURE_POLICIES } from '../../../../src/limiter/failure-policy.js';
-import { MAX_UINT32 } from '../../../../src/limiter/rate.js';
+import { MAX_UINT32 } from '../../../../src/limiter/rate-algorithm.js';
 import { WINDOW_UNITS } from '../../../../src/limiter/window-unit.js';
 import { ALGORITHMS } from '../../../../src/policy/policy.js';
 import { HOLD_SOURCES, PHASES, UNKNOWN_USES } from '../../../../src/policy/rule.js';

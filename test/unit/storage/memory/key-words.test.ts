@@ -39,16 +39,6 @@ test.each([
   expect(fresh(one)).not.toBe(fresh(other));
 });
 
-test('load returns whether the name differs from the previous one', () => {
-  const words = new KeyWords();
-  expect([words.load('a'), words.load('a'), words.load('b'), words.load('a')]).toEqual([
-    true,
-    false,
-    true,
-    true,
-  ]);
-});
-
 test('a name of a megabyte fits', () => {
   const words = new KeyWords();
   words.load('x'.repeat(1 << 20));
