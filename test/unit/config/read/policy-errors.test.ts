@@ -34,29 +34,23 @@ const bucket = (fields: string): string => limit(`{ token_bucket: { ${fields} } 
 describe('the file', () => {
   test.each(
     named([
+      ...cases<[string, string]>`
+        # nothing\n => policy.yaml: the file is empty; add a policy, or remove the file
+        ---\n => policy.yaml: the file is empty; add a policy, or remove the file
+        just text
+          policy.yaml:1:1: a policy file must be a mapping, not a single value; begin it with "domain: <name>"
+        domain: d\0 => policy.yaml: the file is binary; a policy must be YAML text
+        #${' '.repeat(MAX_FILE_BYTES)}
+          policy.yaml: the file has 4194305 bytes, more than the maximum of 4194304; split it into several files
+        ${'['.repeat(100_000)} => policy.yaml: the file is nested more than 200 levels deep; flatten the file
+        // The parser nests these lines and overflows the stack at the end of the document.
+        ${'* a: b\n'.repeat(8000)}---
+          policy.yaml: the file is nested more than 200 levels deep; flatten the file
+        domain: d\n<<: x\n
+          policy.yaml:2:5: <<: a merge key (<<) requires a mapping or a list of mappings; use an alias for a mapping,
+            or remove the key
+      `,
       ['', 'policy.yaml: the file is empty; add a policy, or remove the file'],
-      ['# nothing\n', 'policy.yaml: the file is empty; add a policy, or remove the file'],
-      ['---\n', 'policy.yaml: the file is empty; add a policy, or remove the file'],
-      [
-        'just text',
-        'policy.yaml:1:1: a policy file must be a mapping, not a single value; begin it with "domain: <name>"',
-      ],
-      ['domain: d\0', 'policy.yaml: the file is binary; a policy must be YAML text'],
-      [
-        `#${' '.repeat(MAX_FILE_BYTES)}`,
-        'policy.yaml: the file has 4194305 bytes, more than the maximum of 4194304; split it into several files',
-      ],
-      ['['.repeat(100_000), 'policy.yaml: the file is nested more than 200 levels deep; flatten the file'],
-      // The parser nests these lines and overflows the stack at the end of the document.
-      [
-        `${'* a: b\n'.repeat(8000)}---`,
-        'policy.yaml: the file is nested more than 200 levels deep; flatten the file',
-      ],
-      [
-        'domain: d\n<<: x\n',
-        'policy.yaml:2:5: <<: a merge key (<<) requires a mapping or a list of mappings; use an alias ' +
-          'for a mapping, or remove the key',
-      ],
     ]),
   )('%s', (_name, text, error) => {
     expect(errorsOf(text)).toEqual([error]);
@@ -280,25 +274,19 @@ descriptors:
 });
 
 describe('rate_limit', () => {
-  test.each([
-    [
-      '{ unit: "", requests_per_unit: 5 }',
-      '4:23: descriptors[0].rate_limit.unit: "" is not a valid unit; write one of second, minute, hour, ' +
-        'day, week, month, year',
-    ],
-    [
-      '{ unlimited: true, token_bucket: {} }',
-      '4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule cannot have "token_bucket"; remove ' +
-        '"token_bucket" or "unlimited"',
-    ],
-    ['{ unlimited: 1 }', '4:28: descriptors[0].rate_limit.unlimited: "unlimited" is 1; write true or false'],
-    [
-      '{ unit: second, requests_per_unit: 1, token_bucket: { max_tokens: 1, fill_interval: 1s } }',
-      '4:23: descriptors[0].rate_limit.unit: "unit" cannot be combined with "token_bucket"; keep one of ' +
-        'the two|4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" cannot be ' +
-        'combined with "token_bucket"; keep one of the two',
-    ],
-  ])('%s', (fields, errors) => {
+  test.each(cases`
+    { unit: "", requests_per_unit: 5 }
+      4:23: descriptors[0].rate_limit.unit: "" is not a valid unit; write one of second, minute, hour, day, week,
+        month, year
+    { unlimited: true, token_bucket: {} }
+      4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule cannot have "token_bucket"; remove
+        "token_bucket" or "unlimited"
+    { unlimited: 1 } => 4:28: descriptors[0].rate_limit.unlimited: "unlimited" is 1; write true or false
+    { unit: second, requests_per_unit: 1, token_bucket: { max_tokens: 1, fill_interval: 1s } }
+      4:23: descriptors[0].rate_limit.unit: "unit" cannot be combined with "token_bucket"; keep one of the two|4:50:
+        descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" cannot be combined with "token_bucket";
+        keep one of the two
+  `)('%s', (fields, errors) => {
     const found = errorsOf(limit(fields)).map((error) =>
       error.includes('"" is not a valid unit') ? error.split('; did')[0] : error,
     );
@@ -402,23 +390,17 @@ describe('warnings', () => {
   });
 
   test.each(
-    named([
-      [
-        'domain: d\ndescriptors: [{ key: a, shadow_mode: true }]\n',
-        '2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit in the same ' +
-          'descriptor; add "rate_limit" or "rate_limits", or remove "shadow_mode"',
-      ],
-      [
-        'domain: d\ndescriptors: [{ key: a, detailed_metric: true }]\n',
-        '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without a limit in the ' +
-          'same descriptor; add "rate_limit" or "rate_limits", or remove "detailed_metric"',
-      ],
-      [
-        'domain: d\ndescriptors: [{ key: a, metadata: { any: [1, { x: y }] } }]\n',
-        '2:35: descriptors[0].metadata: "metadata" has no effect without a limit in the same ' +
-          'descriptor; add "rate_limit" or "rate_limits", or remove "metadata"',
-      ],
-    ]),
+    named(cases`
+      domain: d\ndescriptors: [{ key: a, shadow_mode: true }]\n
+        2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit in the same descriptor; add
+          "rate_limit" or "rate_limits", or remove "shadow_mode"
+      domain: d\ndescriptors: [{ key: a, detailed_metric: true }]\n
+        2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without a limit in the same
+          descriptor; add "rate_limit" or "rate_limits", or remove "detailed_metric"
+      domain: d\ndescriptors: [{ key: a, metadata: { any: [1, { x: y }] } }]\n
+        2:35: descriptors[0].metadata: "metadata" has no effect without a limit in the same descriptor; add
+          "rate_limit" or "rate_limits", or remove "metadata"
+    `),
   )('%s', (_name, text, warning) => {
     expect(warningsOf(text)).toEqual([`policy.yaml:${warning}`]);
   });

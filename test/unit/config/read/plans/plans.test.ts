@@ -198,23 +198,19 @@ describe('a cell without a value', () => {
     expect(limitOf(policy, 'tenant=other')).toBe('window: 1 per minute');
   });
 
-  const quoted = nulls.flatMap((text): readonly (readonly [string, string, string])[] => [
-    [
-      'rows.jsonl',
-      `{"tenant":"ok"}\n{"tenant":"acme","n":"${text}"}\n{"tenant":"other","plan":"${text}"}\n`,
-      text,
-    ],
-    [
-      'rows.json',
-      `[{"tenant":"ok"},{"tenant":"acme","n":"${text}"},{"tenant":"other","plan":"${text}"}]`,
-      text,
-    ],
-    ['rows.yaml', `ok: gold\nacme: { n: "${text}" }\nother: { plan: '${text}' }\n`, text],
-    ['rows.json', `{ "ok": "gold", "acme": { "n": "${text}" }, "other": "${text}" }`, text],
-  ]);
+  const quotedIn = (text: string) => cases<[string, string, string]>`
+    rows.jsonl
+      {"tenant":"ok"}\n{"tenant":"acme","n":"${text}"}\n{"tenant":"other","plan":"${text}"}\n
+      ${text}
+    rows.json
+      [{"tenant":"ok"},{"tenant":"acme","n":"${text}"},{"tenant":"other","plan":"${text}"}]
+      ${text}
+    rows.yaml => ok: gold\nacme: { n: "${text}" }\nother: { plan: '${text}' }\n => ${text}
+    rows.json => { "ok": "gold", "acme": { "n": "${text}" }, "other": "${text}" } => ${text}
+  `;
 
   test.each([
-    ...quoted,
+    ...nulls.flatMap(quotedIn),
     ...nulls.slice(1).map((text) => {
       return ['rows.csv', `tenant,plan,n\nok,gold,\nacme,,"${text}"\nother,"${text}",\n`, text] as const;
     }),
@@ -417,13 +413,12 @@ describe('"columns" of "plans"', () => {
   });
 
   test.each([
-    ['brust', '"brust"; did you mean "burst"?'],
-    [
-      'plan, burst',
-      'rows.csv:1:1: the column "burst" is missing; add it to the first line, or remove it from',
-    ],
+    ...cases`
+      brust => "brust"; did you mean "burst"?
+      plan, burst => rows.csv:1:1: the column "burst" is missing; add it to the first line, or remove it from
+      [plan] => plans.columns[0]: each item of "columns" must be a non-empty string
+    `,
     ['', 'plans.columns: the list "columns" is empty; add an item, or remove the list'],
-    ['[plan]', 'plans.columns[0]: each item of "columns" must be a non-empty string'],
   ])('cannot be [%s]', (names, message) => {
     expect(problemsOf(columns(names)).join('\n')).toContain(message);
   });
@@ -611,26 +606,23 @@ describe('a row that is invalid', () => {
   const FATE = '; until then, the customer has the default limits';
 
   test.each([
-    ['tenant,plan\nok,gold\nacme,gld', 'rows.csv:3:6: plan: "gld" is not a plan of "define"'],
-    [
-      'tenant,burst\nok,1\nacme,-5',
-      'rows.csv:3:6: burst: "burst" is -5; write a whole number from 1 to 4294967295',
-    ],
-    ['tenant,burst\nok,1\nacme,0', 'rows.csv:3:6: burst: "max_tokens" is 0'],
-    ['tenant,burst\nok,1\nacme,1000.5', 'rows.csv:3:6: burst: "burst" is 1000.5; write a whole number'],
-    ['tenant;burst\nok;1\nacme;1000,0', 'rows.csv:3:6: burst: "burst" is "1000,0"; write a whole number'],
+    ...cases`
+      tenant,plan\nok,gold\nacme,gld => rows.csv:3:6: plan: "gld" is not a plan of "define"
+      tenant,burst\nok,1\nacme,-5
+        rows.csv:3:6: burst: "burst" is -5; write a whole number from 1 to 4294967295
+      tenant,burst\nok,1\nacme,0 => rows.csv:3:6: burst: "max_tokens" is 0
+      tenant,burst\nok,1\nacme,1000.5 => rows.csv:3:6: burst: "burst" is 1000.5; write a whole number
+      tenant;burst\nok;1\nacme;1000,0 => rows.csv:3:6: burst: "burst" is "1000,0"; write a whole number
+      tenant,burst\nok,1\n,5 => rows.csv:3:1: tenant: the customer is missing
+      tenant,burst\nok,1\nacme,5,6 => rows.csv:3:1: the row has 3 columns, but the first line has 2
+      tenant,blocked\nok,true\nacme,maybe => rows.csv:3:6: blocked: "blocked" is "maybe"; write true or false
+      tenant,phase\nok,active\nacme,actve => rows.csv:3:6: phase: "actve" is not one of
+      tenant,burst\nok,1\n${'x'.repeat(300)},5 => the customer has more than 256 characters
+    `,
     ...['010', '0x10', '1_000', '1.000'].map((text) => [
       `tenant,burst\nok,10\nacme,${text}`,
       `rows.csv:3:6: burst: "burst" is "${text}"; write digits only, without leading zeros and separators`,
     ]),
-    ['tenant,burst\nok,1\n,5', 'rows.csv:3:1: tenant: the customer is missing'],
-    ['tenant,burst\nok,1\nacme,5,6', 'rows.csv:3:1: the row has 3 columns, but the first line has 2'],
-    [
-      'tenant,blocked\nok,true\nacme,maybe',
-      'rows.csv:3:6: blocked: "blocked" is "maybe"; write true or false',
-    ],
-    ['tenant,phase\nok,active\nacme,actve', 'rows.csv:3:6: phase: "actve" is not one of'],
-    [`tenant,burst\nok,1\n${'x'.repeat(300)},5`, 'the customer has more than 256 characters'],
   ])('%j is refused: %s', (rows, message) => {
     const { policy, problems, tableFiles } = parse(POLICY, { 'rows.csv': rows });
     expect(problems.errors).toEqual([]);
@@ -649,26 +641,20 @@ describe('a row that is invalid', () => {
     expect(limitOf(policy, 'tenant=acme')).toBe('token bucket: 9 tokens, 1 every 1s');
   });
 
-  test.each([
-    ['rows.jsonl', '{"tenant":"ok"}\n[]\n', 'rows.jsonl:2:1: the row is not a JSON object'],
-    [
-      'rows.jsonl',
-      '{"tenant":"ok"}\n{"tenant":"a","burts":1}',
-      'no limit uses the value "burts"; did you mean "burst"?',
-    ],
-    ['rows.jsonl', '{"tenant":"ok"}\n{"tenant":"a","burst":{}}', '"burst" must be a single value'],
-    [
-      'rows.jsonl',
-      '{"tenant":"ok"}\n{"tenant":90071992547409931}',
-      'rows.jsonl:2:1: tenant: the customer is not a whole number below 2^53; write it in quotes',
-    ],
-    [
-      'rows.jsonl',
-      '{"tenant":"ok","plan":"a: \\"b\\":"}\n{"tenant":"a","burst":1,"burst":9}',
-      'rows.jsonl:2:1: the row has two values with the same name',
-    ],
-    ['rows.yaml', 'ok: free\nacme: [gold]\n', 'rows.yaml:2:7: the row must be the name of a plan'],
-  ])('in %s is refused: %j', (file, rows, message) => {
+  test.each(cases`
+    rows.jsonl => {"tenant":"ok"}\n[]\n => rows.jsonl:2:1: the row is not a JSON object
+    rows.jsonl
+      {"tenant":"ok"}\n{"tenant":"a","burts":1}
+      no limit uses the value "burts"; did you mean "burst"?
+    rows.jsonl => {"tenant":"ok"}\n{"tenant":"a","burst":{}} => "burst" must be a single value
+    rows.jsonl
+      {"tenant":"ok"}\n{"tenant":90071992547409931}
+      rows.jsonl:2:1: tenant: the customer is not a whole number below 2^53; write it in quotes
+    rows.jsonl
+      {"tenant":"ok","plan":"a: \\"b\\":"}\n{"tenant":"a","burst":1,"burst":9}
+      rows.jsonl:2:1: the row has two values with the same name
+    rows.yaml => ok: free\nacme: [gold]\n => rows.yaml:2:7: the row must be the name of a plan
+  `)('in %s is refused: %j', (file, rows, message) => {
     expect(problemsOf(POLICY, rows, file).join('\n')).toContain(message);
   });
 
@@ -679,16 +665,13 @@ describe('a row that is invalid', () => {
 });
 
 describe('a file that is invalid', () => {
-  test.each([
-    ['tenant,brust\nacme,1\n', 'rows.csv:1:8: no limit uses the column "brust"; did you mean "burst"?'],
-    [
-      'tenant|plan\nacme|gold\n',
-      'no limit uses column 1 of the first line; the known columns are tenant, plan',
-    ],
-    ['tenant,"plan\nacme,gold\n', 'rows.csv:1:1: a quote is not closed on this line'],
-    ['plan,burst\ngold,1\n', 'the column "tenant" is missing'],
-    ['tenant,plan,plan\na,gold,gold\n', 'two columns are named "plan"'],
-  ])('%j', (rows, message) => {
+  test.each(cases`
+    tenant,brust\nacme,1\n => rows.csv:1:8: no limit uses the column "brust"; did you mean "burst"?
+    tenant|plan\nacme|gold\n => no limit uses column 1 of the first line; the known columns are tenant, plan
+    tenant,"plan\nacme,gold\n => rows.csv:1:1: a quote is not closed on this line
+    plan,burst\ngold,1\n => the column "tenant" is missing
+    tenant,plan,plan\na,gold,gold\n => two columns are named "plan"
+  `)('%j', (rows, message) => {
     const { policy, tableFiles } = parse(POLICY, { 'rows.csv': rows });
     expect(policy).toBeUndefined();
     expect(tableFiles[0]?.errors.map(formatProblem).join('\n')).toContain(message);
