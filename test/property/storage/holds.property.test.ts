@@ -1,12 +1,6 @@
 import { beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  type BucketStore,
-  type Enforcement,
-  StorageError,
-  type Take,
-  type TakeOutcome,
-} from '../../../src/limiter/bucket-store.js';
+import type { Enforcement, Take } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { concurrencyRate } from '../../../src/limiter/holds/concurrency.js';
 import type { HoldValues } from '../../../src/limiter/holds/hold.js';
@@ -19,7 +13,7 @@ import { ClusterBench } from '../../support/limiter/cluster-bench.js';
 import { newHoldId, oldestItem, settlementTake } from '../../support/limiter/hold-items.js';
 import { HoldModel } from '../../support/limiter/hold-model.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
-import { redisBenches, type TestBench } from '../../support/limiter/test-stores.js';
+import { redisBenches, type TestBench, takeFrom } from '../../support/limiter/test-stores.js';
 
 // Starting Redis may be slow on a busy machine.
 jest.setTimeout(180_000);
@@ -141,12 +135,6 @@ function settlement(
   return { ...take, settles: { ...(take.settles as HoldValues), [forged]: value } };
 }
 
-async function takeFrom(store: BucketStore, takes: readonly Take[]): Promise<readonly TakeOutcome[]> {
-  const result = await store.take(takes, Infinity);
-  if (result instanceof StorageError) throw result;
-  return result;
-}
-
 const benches: readonly TestBench[] = [...redisBenches(), new ClusterBench('redis-server')];
 
 describe.each(benches)('holds on $name', (bench) => {
@@ -181,7 +169,7 @@ describe.each(benches)('holds on $name', (bench) => {
             const forged = isSlot && one.forged !== 'id' && one.forged !== 'amount' ? undefined : one.forged;
             takes = [settlement(chosen, one.used, forged, one.by)];
           }
-          const found = await takeFrom(store, takes);
+          const found = await takeFrom(store, ...takes);
           expectEqual(found, memory.take(takes));
           model.check(takes, found, clock.wallMicros());
           found.forEach(({ hold, fullAtMicros = 0, refillMicros = 0 }, i) => {

@@ -1,11 +1,6 @@
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  type BucketStore,
-  StorageError,
-  type Take,
-  type TakeOutcome,
-} from '../../../src/limiter/bucket-store.js';
+import type { Take, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../../src/limiter/fixed-window.js';
 import { refillWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
@@ -13,7 +8,7 @@ import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js'
 import { runs } from '../../support/assert/runs.js';
 import { newHoldId, oldestItem, settlementTake } from '../../support/limiter/hold-items.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
-import { memoryBench, redisBenches } from '../../support/limiter/test-stores.js';
+import { memoryBench, redisBenches, takeFrom } from '../../support/limiter/test-stores.js';
 
 // Starting Redis may be slow on a busy machine.
 jest.setTimeout(180_000);
@@ -71,12 +66,6 @@ function windowOf({ most, maxDebt }: Limit): WindowRate {
 
 let run = 0;
 
-async function takeFrom(store: BucketStore, takes: readonly Take[]): Promise<readonly TakeOutcome[]> {
-  const result = await store.take(takes, Infinity);
-  if (result instanceof StorageError) throw result;
-  return result;
-}
-
 describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload on $name', (bench) => {
   beforeAll(() => bench.start());
 
@@ -101,7 +90,7 @@ describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload o
           /** Maximum error of it: less than a microsecond for each hold that has ended. */
           let errorMicros = 1;
           const ask = async (take: Take): Promise<TakeOutcome> => {
-            const [found] = await takeFrom(store, [take]);
+            const [found] = await takeFrom(store, take);
             // Hits of expired holds are given back at the rate of the next call in Redis, of the latest hold in memory.
             if (!frees) expectEqual([found], memory.take([take]));
             return found as TakeOutcome;
@@ -191,18 +180,18 @@ describe.each([memoryBench(), ...redisBenches()])('holds that outlive a reload o
       const placed: Placed[] = [];
       for (let i = 0; i < 20; i++) {
         const take = start(fast);
-        const [outcome] = await takeFrom(store, [take]);
+        const [outcome] = await takeFrom(store, take);
         expect(outcome?.hold).toBe('placed');
         placed.push({ item: take, outcome: outcome as TakeOutcome, endMicros: 0 });
       }
       bench.clock.advance(10_000_000);
       let passed = 0;
       for (const { item, outcome } of placed) {
-        const [found] = await takeFrom(store, [start(slow)]);
+        const [found] = await takeFrom(store, start(slow));
         if (found?.overLimit === false) passed += 50;
-        await takeFrom(store, [settlementTake({ ...item, rate: slow }, outcome)]);
+        await takeFrom(store, settlementTake({ ...item, rate: slow }, outcome));
       }
-      const [last] = await takeFrom(store, [start(slow)]);
+      const [last] = await takeFrom(store, start(slow));
       if (last?.overLimit === false) passed += 50;
       expect(passed).toBe(100);
     }
