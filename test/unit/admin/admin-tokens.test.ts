@@ -8,6 +8,7 @@ import {
   readAdminTokens,
   tokenNameFault,
 } from '../../../src/admin/admin-tokens.js';
+import { cases } from '../../support/assert/cases.js';
 
 const DIGEST = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
@@ -23,46 +24,27 @@ describe('ADMIN_TOKENS_FILE', () => {
     expect(readAdminTokens('# nobody')).toEqual([]);
   });
 
-  const bad: [string, string, RegExp][] = [
-    ['nothing', ' \n', /^: the file is empty; write one line/],
-    ['two words', `\nname sha256:${DIGEST}`, /^:2: the line does not have three words; each line must be/],
-    ['four words', `name read sha256:${DIGEST} more`, /^:1: the line does not have three words/],
-    ['another right', `name admin sha256:${DIGEST}`, /^:1: the second word is neither read nor write/],
-    [
-      'the token itself',
-      'name read weir_secretsecretsecretsecretsecretsecret',
-      /^:1: the third word is not "sha256:"/,
-    ],
-    [
-      'a short digest',
-      `name read sha256:${DIGEST.slice(1)}`,
-      /^:1: the third word is not "sha256:" followed by 64/,
-    ],
-    ['a bad name', `a/b read sha256:${DIGEST}`, /^:1: "a\/b" is not a valid name; use 1 to 64/],
-    [
-      'a taken name',
-      `loopback read sha256:${DIGEST}`,
-      /^:1: "loopback" is reserved for callers without a token/,
-    ],
-    [
-      'a name twice',
-      `a read sha256:${DIGEST}\n\na read sha256:${OTHER}`,
-      /^:3: the name a is already on line 1/,
-    ],
-    [
-      'a token twice',
-      `a read sha256:${DIGEST}\nb write sha256:${DIGEST}`,
-      /^:2: the same token is already on line 1/,
-    ],
-    [
-      'too long',
-      `#${'x'.repeat(MAX_TOKENS_BYTES)}`,
-      /^: the file has more than 65536 bytes; remove some lines/,
-    ],
-  ];
-  test.each(bad)('%s is an error', (_, text, message) => {
+  test.each(cases`
+    nothing => \x20\n => : the file is empty; write one line
+    two words => \nname sha256:${DIGEST} => :2: the line does not have three words; each line must be
+    four words => name read sha256:${DIGEST} more => :1: the line does not have three words
+    another right => name admin sha256:${DIGEST} => :1: the second word is neither read nor write
+    the token itself
+      name read weir_secretsecretsecretsecretsecretsecret
+      :1: the third word is not "sha256:"
+    a short digest
+      name read sha256:${DIGEST.slice(1)}
+      :1: the third word is not "sha256:" followed by 64
+    a bad name => a/b read sha256:${DIGEST} => :1: "a/b" is not a valid name; use 1 to 64
+    a taken name => loopback read sha256:${DIGEST} => :1: "loopback" is reserved for callers without a token
+    a name twice => a read sha256:${DIGEST}\n\na read sha256:${OTHER} => :3: the name a is already on line 1
+    a token twice
+      a read sha256:${DIGEST}\nb write sha256:${DIGEST}
+      :2: the same token is already on line 1
+    too long => #${'x'.repeat(MAX_TOKENS_BYTES)} => : the file has more than 65536 bytes; remove some lines
+  `)('%s is an error', (_, text, message) => {
     const read = readAdminTokens(text);
-    expect(read).toMatch(message);
+    expect(`${read}`.slice(0, message.length)).toBe(message);
     expect(read).not.toMatch(/secret|abab/);
   });
 

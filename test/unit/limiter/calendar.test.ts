@@ -11,6 +11,7 @@ import {
 } from '../../../src/limiter/calendar.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { WINDOW_UNITS } from '../../../src/limiter/window-unit.js';
+import { cases } from '../../support/assert/cases.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 
 /** Converts an ISO 8601 time such as `2024-03-31T01:00Z` to microseconds. */
@@ -29,80 +30,42 @@ function windowOf(timeZone: string, unit: CalendarUnit, time: string): string {
   return `${text(start)}/${text(windows.endOf(start))}`;
 }
 
-/** Title with the zone, times within the day, start, end. */
-type Case = readonly [string, readonly string[], string, string];
-
 describe('days on which clocks change', () => {
-  const cases: readonly Case[] = [
-    [
-      'Europe/Berlin of 23 hours',
-      ['2024-03-31T00:59:59.999Z', '2024-03-31T01:00Z'],
-      '2024-03-30T23:00Z',
-      '2024-03-31T22:00Z',
-    ],
-    [
-      'Europe/Berlin of 25 hours',
-      ['2024-10-27T00:30Z', '2024-10-27T01:30Z'],
-      '2024-10-26T22:00Z',
-      '2024-10-27T23:00Z',
-    ],
-    ['America/New_York of 23 hours', ['2024-03-10T07:00Z'], '2024-03-10T05:00Z', '2024-03-11T04:00Z'],
-    ['America/New_York of 25 hours', ['2024-11-03T06:00Z'], '2024-11-03T04:00Z', '2024-11-04T05:00Z'],
+  // Zone, times within the day, start, end.
+  test.each(cases`
+    Europe/Berlin of 23 hours => 2024-03-31T00:59:59.999Z 2024-03-31T01:00Z => 2024-03-30T23:00Z => 2024-03-31T22:00Z
+    Europe/Berlin of 25 hours => 2024-10-27T00:30Z 2024-10-27T01:30Z => 2024-10-26T22:00Z => 2024-10-27T23:00Z
+    America/New_York of 23 hours => 2024-03-10T07:00Z => 2024-03-10T05:00Z => 2024-03-11T04:00Z
+    America/New_York of 25 hours => 2024-11-03T06:00Z => 2024-11-03T04:00Z => 2024-11-04T05:00Z
     // At midnight clocks show 01:00.
-    ['Africa/Cairo without a midnight', ['2024-04-26T12:00Z'], '2024-04-25T22:00Z', '2024-04-26T21:00Z'],
-    ['Africa/Cairo before it', ['2024-04-25T21:59:59.999Z'], '2024-04-24T22:00Z', '2024-04-25T22:00Z'],
+    Africa/Cairo without a midnight => 2024-04-26T12:00Z => 2024-04-25T22:00Z => 2024-04-26T21:00Z
+    Africa/Cairo before it => 2024-04-25T21:59:59.999Z => 2024-04-24T22:00Z => 2024-04-25T22:00Z
     // At midnight clocks show 23:00 again.
-    [
-      'Africa/Cairo of 25 hours',
-      ['2024-10-31T20:30Z', '2024-10-31T21:30Z'],
-      '2024-10-30T21:00Z',
-      '2024-10-31T22:00Z',
-    ],
-    ['America/Sao_Paulo without a midnight', ['2018-11-04T03:00Z'], '2018-11-04T03:00Z', '2018-11-05T02:00Z'],
-    [
-      'America/Sao_Paulo of 25 hours',
-      ['2019-02-17T01:30Z', '2019-02-17T02:30Z'],
-      '2019-02-16T02:00Z',
-      '2019-02-17T03:00Z',
-    ],
-    ['America/Sao_Paulo, no longer', ['2024-11-03T12:00Z'], '2024-11-03T03:00Z', '2024-11-04T03:00Z'],
-    ['Asia/Beirut without a midnight', ['2024-03-31T12:00Z'], '2024-03-30T22:00Z', '2024-03-31T21:00Z'],
-    ['Asia/Beirut of 25 hours', ['2024-10-26T21:30Z'], '2024-10-25T21:00Z', '2024-10-26T22:00Z'],
+    Africa/Cairo of 25 hours => 2024-10-31T20:30Z 2024-10-31T21:30Z => 2024-10-30T21:00Z => 2024-10-31T22:00Z
+    America/Sao_Paulo without a midnight => 2018-11-04T03:00Z => 2018-11-04T03:00Z => 2018-11-05T02:00Z
+    America/Sao_Paulo of 25 hours => 2019-02-17T01:30Z 2019-02-17T02:30Z => 2019-02-16T02:00Z => 2019-02-17T03:00Z
+    America/Sao_Paulo, no longer => 2024-11-03T12:00Z => 2024-11-03T03:00Z => 2024-11-04T03:00Z
+    Asia/Beirut without a midnight => 2024-03-31T12:00Z => 2024-03-30T22:00Z => 2024-03-31T21:00Z
+    Asia/Beirut of 25 hours => 2024-10-26T21:30Z => 2024-10-25T21:00Z => 2024-10-26T22:00Z
     // Midnight comes twice: the first one counts.
-    [
-      'America/Havana with two midnights',
-      ['2024-11-03T04:30Z', '2024-11-03T05:00Z', '2024-11-03T05:30Z'],
-      '2024-11-03T04:00Z',
-      '2024-11-04T05:00Z',
-    ],
-    ['America/Havana without one', ['2024-03-10T05:00Z'], '2024-03-10T05:00Z', '2024-03-11T04:00Z'],
+    America/Havana with two midnights
+      2024-11-03T04:30Z 2024-11-03T05:00Z 2024-11-03T05:30Z
+      2024-11-03T04:00Z
+      2024-11-04T05:00Z
+    America/Havana without one => 2024-03-10T05:00Z => 2024-03-10T05:00Z => 2024-03-11T04:00Z
     // At 00:01 clocks show 23:01 of the previous day, whose window has already ended.
-    [
-      'America/St_Johns, twice at its midnight',
-      ['2010-11-07T02:30:30Z', '2010-11-07T02:31Z', '2010-11-07T03:29Z', '2010-11-07T03:30Z'],
-      '2010-11-07T02:30Z',
-      '2010-11-08T03:30Z',
-    ],
-    ['America/St_Johns before it', ['2010-11-07T02:29:59.999Z'], '2010-11-06T02:30Z', '2010-11-07T02:30Z'],
-    ['America/St_Johns of 23 hours', ['2010-03-14T12:00Z'], '2010-03-14T03:30Z', '2010-03-15T02:30Z'],
-    [
-      'Australia/Lord_Howe of 24 hours and a half',
-      ['2024-04-07T00:00Z'],
-      '2024-04-06T13:00Z',
-      '2024-04-07T13:30Z',
-    ],
-    [
-      'Australia/Lord_Howe of 23 hours and a half',
-      ['2024-10-06T00:00Z'],
-      '2024-10-05T13:30Z',
-      '2024-10-06T13:00Z',
-    ],
-    ['Antarctica/Vostok of 31 hours', ['1994-01-31T23:00Z'], '1994-01-30T17:00Z', '1994-02-01T00:00Z'],
-  ];
-
-  test.each(cases)('%s', (name, times, start, end) => {
+    America/St_Johns, twice at its midnight
+      2010-11-07T02:30:30Z 2010-11-07T02:31Z 2010-11-07T03:29Z 2010-11-07T03:30Z
+      2010-11-07T02:30Z
+      2010-11-08T03:30Z
+    America/St_Johns before it => 2010-11-07T02:29:59.999Z => 2010-11-06T02:30Z => 2010-11-07T02:30Z
+    America/St_Johns of 23 hours => 2010-03-14T12:00Z => 2010-03-14T03:30Z => 2010-03-15T02:30Z
+    Australia/Lord_Howe of 24 hours and a half => 2024-04-07T00:00Z => 2024-04-06T13:00Z => 2024-04-07T13:30Z
+    Australia/Lord_Howe of 23 hours and a half => 2024-10-06T00:00Z => 2024-10-05T13:30Z => 2024-10-06T13:00Z
+    Antarctica/Vostok of 31 hours => 1994-01-31T23:00Z => 1994-01-30T17:00Z => 1994-02-01T00:00Z
+  `)('%s', (name, times, start, end) => {
     const zone = name.split(/[ ,]/)[0] as string;
-    for (const time of times) expect(windowOf(zone, 'day', time)).toBe(`${start}/${end}`);
+    for (const time of times.split(' ')) expect(windowOf(zone, 'day', time)).toBe(`${start}/${end}`);
   });
 });
 

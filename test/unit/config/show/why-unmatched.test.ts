@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { shellText } from '../../../../src/config/show/shell-text.js';
 import { didYouMean, rulePaths, whyUnmatched } from '../../../../src/config/show/why-unmatched.js';
+import { cases } from '../../../support/assert/cases.js';
 import { policyOf } from '../../../support/policy/policies.js';
 
 const RULE = 'rate_limit: { unit: day, requests_per_unit: 1 }';
@@ -28,50 +29,37 @@ test('rules are listed by their keys, the shortest first', () => {
 });
 
 describe('reasons why a descriptor does not match', () => {
-  test.each([
-    [
-      ['tenant'],
-      'the nearest rule is at tenant/resource_group: add the entry resource_group, or add a limit to tenant',
-    ],
-    [['tenant', 'resource_grop'], 'did you mean tenant/resource_group?'],
-    [['Tenant', 'resource-group'], 'did you mean tenant/resource_group?'],
-    [['tenant', 'resource_group', 'mehtod'], 'did you mean tenant/resource_group/method?'],
-    [
-      ['login', 'user'],
-      'a rule exists for login, but only for descriptors without further entries: remove the entry ' +
-        'user, or add a rule for login/user',
-    ],
-    [['remote_adress'], 'did you mean remote_address?'],
-    [
-      ['remote_address', 'path', 'x y'],
-      'a rule exists for remote_address, but only for descriptors without further entries: remove the ' +
-        "entries path 'x y', or add a rule for remote_address/path/'x y'",
-    ],
-    [
-      ['resource_group', 'tenant'],
-      'a rule exists for tenant/resource_group: send the same entries in this order',
-    ],
-    [['resource_group'], 'did you mean tenant/resource_group?'],
-    [
-      ['tenant', 'resource_group'],
-      'rules exist for tenant/resource_group, but none of them matches these values; compare the values ' +
-        'with the policy',
-    ],
-    [
-      ['colour'],
-      'rules exist for remote_address, login, tenant/resource_group, tenant/resource_group/method',
-    ],
-    [[], 'the descriptor has no entries; add an entry, because every rule requires at least one entry'],
-    [
-      Array.from({ length: 1000 }, (_, i) => `k${i}`),
-      'the descriptor has 1000 entries, but rules exist for remote_address, login, ' +
-        'tenant/resource_group, tenant/resource_group/method',
-    ],
-  ])('%j', (keys, why) => {
-    expect(whyUnmatched(keys, rulePaths(POLICY.root))).toBe(why);
+  test.each(cases`
+    tenant
+      the nearest rule is at tenant/resource_group: add the entry resource_group, or add a limit to tenant
+    tenant/resource_grop => did you mean tenant/resource_group?
+    Tenant/resource-group => did you mean tenant/resource_group?
+    tenant/resource_group/mehtod => did you mean tenant/resource_group/method?
+    login/user
+      a rule exists for login, but only for descriptors without further entries: remove the entry user, or add a
+        rule for login/user
+    remote_adress => did you mean remote_address?
+    remote_address/path/x y
+      a rule exists for remote_address, but only for descriptors without further entries: remove the entries path
+        'x y', or add a rule for remote_address/path/'x y'
+    resource_group/tenant => a rule exists for tenant/resource_group: send the same entries in this order
+    resource_group => did you mean tenant/resource_group?
+    tenant/resource_group
+      rules exist for tenant/resource_group, but none of them matches these values; compare the values with the
+        policy
+    colour
+      rules exist for remote_address, login, tenant/resource_group, tenant/resource_group/method
+    ${Array.from({ length: 1000 }, (_, i) => `k${i}`).join('/')}
+      the descriptor has 1000 entries, but rules exist for remote_address, login, tenant/resource_group,
+        tenant/resource_group/method
+  `)('%s', (keys, why) => {
+    expect(whyUnmatched(keys.split('/'), rulePaths(POLICY.root))).toBe(why);
   });
 
-  test('a domain without rules is reported', () => {
+  test('a descriptor without entries, and a domain without rules', () => {
+    expect(whyUnmatched([], rulePaths(POLICY.root))).toBe(
+      'the descriptor has no entries; add an entry, because every rule requires at least one entry',
+    );
     expect(whyUnmatched(['k'], [])).toBe('the domain has no rules; add one, or remove the domain');
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readMogrifiers } from '../../../../src/server/settings/read-settings.js';
 import { mogrify } from '../../../../src/telemetry/statsd/dogstatsd-udp.js';
+import { cases } from '../../../support/assert/cases.js';
 
 const HITS = {
   DOG_STATSD_MOGRIFIER_HITS_PATTERN: '^ratelimit\\.service\\.rate_limit\\.([^.]+)\\.(.*)\\.([^.]+)$',
@@ -52,40 +53,17 @@ describe('mogrifiers', () => {
     );
   });
 
-  test.each<[string, Record<string, string>, string]>([
-    [
-      'no pattern',
-      { DOG_STATSD_MOGRIFIER_HITS_PATTERN: '' },
-      'DOG_STATSD_MOGRIFIER_HITS_PATTERN: this variable is not set',
-    ],
-    [
-      'no name',
-      { DOG_STATSD_MOGRIFIER_HITS_NAME: '' },
-      'DOG_STATSD_MOGRIFIER_HITS_NAME: this variable is not set',
-    ],
-    [
-      'a bad pattern',
-      { DOG_STATSD_MOGRIFIER_HITS_PATTERN: '(' },
-      'DOG_STATSD_MOGRIFIER_HITS_PATTERN: "(" is not a valid',
-    ],
-    [
-      'a tag without name',
-      { DOG_STATSD_MOGRIFIER_HITS_TAGS: ':5' },
-      'DOG_STATSD_MOGRIFIER_HITS_TAGS: must be a list',
-    ],
-    [
-      'a tag without value',
-      { DOG_STATSD_MOGRIFIER_HITS_TAGS: 'a:' },
-      'DOG_STATSD_MOGRIFIER_HITS_TAGS: must be a list',
-    ],
-    [
-      'a tag without colon',
-      { DOG_STATSD_MOGRIFIER_HITS_TAGS: 'a' },
-      'DOG_STATSD_MOGRIFIER_HITS_TAGS: must be a list',
-    ],
-  ])('%s is an error', (_what, change, sentence) => {
-    const result = readMogrifiers(['HITS'], { ...HITS, ...change });
-    expect(result.ok ? [] : result.errors).toEqual([expect.stringContaining(sentence)]);
+  test.each(cases`
+    no pattern => HITS_PATTERN => ${''} => this variable is not set
+    no name => HITS_NAME => ${''} => this variable is not set
+    a bad pattern => HITS_PATTERN => ( => "(" is not a valid
+    a tag without name => HITS_TAGS => :5 => must be a list
+    a tag without value => HITS_TAGS => a: => must be a list
+    a tag without colon => HITS_TAGS => a => must be a list
+  `)('%s is an error', (_what, field, value, sentence) => {
+    const name = `DOG_STATSD_MOGRIFIER_${field}`;
+    const result = readMogrifiers(['HITS'], { ...HITS, [name]: value });
+    expect(result.ok ? [] : result.errors).toEqual([expect.stringContaining(`${name}: ${sentence}`)]);
   });
 
   test('the plural form in other documentation is reported', () => {
