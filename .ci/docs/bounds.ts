@@ -45,12 +45,12 @@ import { MAX_NAMED_FILE_BYTES } from '../../src/server/followed-files.js';
 import { SETTINGS } from '../../src/server/settings/settings-table.js';
 import { MAX_LOGIN_FILE_BYTES } from '../../src/server/store/redis-options.js';
 import { MAX_TLS_FILE_BYTES } from '../../src/server/tls-files.js';
+import { FLUSH_TIMEOUT_MS } from '../../src/server/tracing/open-tracing.js';
 import {
-  FLUSH_TIMEOUT_MS,
   MAX_PENDING_EXPORTS,
   MAX_QUEUED_SPANS,
   SPANS_PER_BATCH,
-} from '../../src/server/tracing/tracing-bounds.js';
+} from '../../src/server/tracing/otlp-tracing.js';
 import { SWITCH_AFTER_MS } from '../../src/server/workers/policy-rounds.js';
 import {
   LATE_AFTER_MS,

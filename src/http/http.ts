@@ -12,7 +12,7 @@ import { pipeline, Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { secureContextOptions, type TlsSource } from '../h2/tls-material.js';
-import { ignore } from '../runtime/ignore.js';
+import { ignore } from '../runtime/signal.js';
 import { IdleWait } from '../runtime/timers.js';
 import { type EventFeed, sendEvents } from './event-feed.js';
 import { PacedSocket } from './paced-socket.js';

@@ -18,3 +18,6 @@ export interface ResetListener {
   /** The call was answered, and its connection no longer remembers it. */
   onForgotten(): void;
 }
+
+/** Handles errors that need no handling. */
+export function ignore(): void {}

@@ -1,14 +1,21 @@
 import type { Administer } from '../admin/buckets/bucket-admin.js';
-import type { CoreHealthDetail, HealthVerdict, StoreNode } from '../admin/health-detail.js';
+import {
+  type CoreHealthDetail,
+  type HealthVerdict,
+  redisDetail,
+  type StoreNode,
+} from '../admin/health-detail.js';
 import type { CollectRates } from '../admin/page/history-service.js';
-import type { RequestTop } from '../admin/top/top-answer.js';
+import { type RequestTop, reportTop } from '../admin/top/top-answer.js';
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Closers } from '../runtime/closers.js';
 import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { HttpPorts } from './ports/http-ports.js';
+import { openGrpcService } from './grpc-service.js';
+import { statFamilies, statsText } from './metrics/reference-outputs.js';
+import type { HttpPorts, OpenPort } from './ports/http-ports.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError } from './start-error.js';
 import type { TlsFiles } from './tls-files.js';
@@ -67,4 +74,39 @@ export interface ServerCore {
    * debug port. `why` is logged.
    */
   drain(why: string, drainDebug: (graceMs: number) => Promise<void>): Promise<void>;
+}
+
+/** Opens a server in which this process decides all requests. */
+export function openSingleProcess(parts: ServerParts): ServerCore {
+  const service = openGrpcService(parts, parts.closers);
+  const { metrics } = service;
+  let http: OpenPort | undefined;
+  const health = (): HealthVerdict => service.serving.verdict;
+  return {
+    metrics,
+    administer: service.administer,
+    top: async (ask) => (service.top === undefined ? [] : [reportTop(service.top, ask)]),
+    async rates(take) {
+      metrics.takeNewDecisions(take);
+      return metrics.takeNewFailures();
+    },
+    failed: new Promise((resolve) => service.store.onGivenUp(resolve)),
+    metricsText: () => metrics.registry.text(),
+    statsText: async () => statsText(statFamilies(metrics.reference)),
+    health,
+    nodes: () => [service.store.nodes()],
+    detail: () => ({
+      store: service.store.name,
+      storeUp: service.store.up(),
+      ...redisDetail(service.store.nodes()),
+    }),
+    async listen(ports, detail) {
+      http = await ports.openPublic(service, health, async () => detail());
+      return { grpc: await service.listen(), http: http.address };
+    },
+    drain: (why, drainDebug) =>
+      service.drain(why, async (graceMs) => {
+        await Promise.all([http?.drain(graceMs), drainDebug(graceMs)]);
+      }),
+  };
 }

@@ -3,8 +3,8 @@ import { bucketsService } from '../admin/buckets/bucket-admin.js';
 import { differingWorkers, type HealthDetail } from '../admin/health-detail.js';
 import { historyService, lastPoint, recordHistory } from '../admin/page/history-service.js';
 import { OverviewBuilder, OverviewService } from '../admin/page/overview-service.js';
+import { topService } from '../admin/top/top-answer.js';
 import { currentSecretKeys } from '../admin/top/top-counts.js';
-import { topService } from '../admin/top/top-service.js';
 import { systemClock } from '../limiter/clock.js';
 import { Closers } from '../runtime/closers.js';
 import { measurePolicies } from './metrics/server-metrics.js';
@@ -139,7 +139,7 @@ function topOf({ top }: ServerCore, { settings, policies }: ServerParts): AdminS
 /** Returns the function that opens this process as the only one, or as the primary process of workers. */
 async function openerOf({ workers }: Settings): Promise<(parts: ServerParts) => ServerCore> {
   if (workers > 1) return (await import('./workers/primary.js')).openPrimary;
-  return (await import('./single-process.js')).openSingleProcess;
+  return (await import('./server-core.js')).openSingleProcess;
 }
 
 /** Endpoints of the page on the debug port, other than `/buckets` and `/top`. */

@@ -2,9 +2,8 @@ import { collectDefaultMetrics, Registry } from '@prometheus-io/client';
 import type { Entry } from '../limiter/entry.js';
 import type { RedisRole, StoreFailureAnswer, StoreFault } from '../limiter/failure-policy.js';
 import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
-import { DurationHistogram } from './duration-histogram.js';
 import type { ADMIN_RESULTS, FamilyName, GIVEN_UP_REASONS } from './families.js';
-import { type EventCounter, FamilyRegistry, headOf } from './family-registry.js';
+import { DurationHistogram, type EventCounter, FamilyRegistry, headOf } from './family-registry.js';
 import { FailureCounter, type FailureCounts } from './history/rate-history.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 import {

@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
-import { ignore } from '../../src/runtime/ignore.js';
+import { ignore } from '../../src/runtime/signal.js';
 import { turn } from '../../src/runtime/turns.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { MAX_UNREAD_BYTES } from '../../src/storage/redis/node/connector.js';

@@ -2,8 +2,7 @@ import { StorageError } from '../../limiter/bucket-store.js';
 import { planOfCustomer } from '../../policy/plans/plan-nodes.js';
 import { PLAN_FLAGS, UNLIMITED } from '../../policy/plans/plan-table.js';
 import { listSome, plural } from '../../runtime/texts.js';
-import { askBuckets, type BucketCall, type BucketFound } from './bucket-calls.js';
-import { levelOf, levelWith } from './bucket-level.js';
+import { askBuckets, type BucketCall, type BucketFound, levelOf, levelWith } from './bucket-calls.js';
 import type { FoundLimit, FoundLimits } from './found-limits.js';
 import { decodeHoldId } from './holds/hold-id.js';
 import {

@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import { RenderQueue } from '../../http/text-view.js';
 import type { Entry } from '../../limiter/entry.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
 import { isSecretKey, redacted } from '../../policy/redact.js';
+import { OVERRIDE_LABEL } from '../../service/request-context.js';
 import {
   type BucketDescription,
   type TopBuckets,
@@ -10,7 +14,9 @@ import {
   type TopSpan,
   type TopSpanSummary,
 } from '../../telemetry/top/top-buckets.js';
+import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import type { TopAnswer, TopBucket, TopQuestion } from '../buckets/messages.js';
+import { quotedText, unknownDomain } from '../buckets/read-question.js';
 
 /** A validated question with its defaults. */
 export interface CheckedTopQuestion extends TopQuestion {
@@ -31,7 +37,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 ] satisfies (keyof TopQuestion)[]);
 
 /** Validates a question. Returns a sentence if it is invalid. */
-export function readTopQuestion(asked: unknown): CheckedTopQuestion | string {
+function readTopQuestion(asked: unknown): CheckedTopQuestion | string {
   if (typeof asked !== 'object' || asked === null || Array.isArray(asked)) {
     return 'the body must be a JSON object, such as {"by":"denied","of":"minute"}';
   }
@@ -108,7 +114,7 @@ function sumOf(told: readonly TopReport[], by: TopMeasure, most: number): readon
 }
 
 /** Answers a question about top buckets. Returns undefined if no process answers. */
-export async function answerTop(
+async function answerTop(
   { by, of, domain, rule, limit }: CheckedTopQuestion,
   { ask, secretKeys }: TopAnswerOptions,
 ): Promise<TopAnswer | undefined> {
@@ -186,4 +192,66 @@ export function redactSecrets(entries: readonly Entry[], secretKeys: ReadonlySet
     const mayBeShown = !isSecretKey(key, secretKeys) || REDACTED.test(value);
     return { key, value: mayBeShown ? value : redacted(value) };
   });
+}
+
+/** Domains of a server that started without a policy. */
+const NO_DOMAINS: PolicySet['domains'] = new Map();
+
+interface TopServiceOptions extends TopAnswerOptions {
+  /** TOP_BUCKETS. */
+  readonly capacity: number;
+  policies(): PolicySet | undefined;
+}
+
+function failure(status: number, error: string): AdminAnswer {
+  return { status, body: { error } };
+}
+
+/**
+ * Returns the service of `/top` on the debug port. Questions are answered one at a time, so that the memory for an
+ * answer is needed only once.
+ */
+export function topService(options: TopServiceOptions): AdminService {
+  const server = randomUUID();
+  const queue = new RenderQueue();
+  const answer = async (asked: unknown): Promise<AdminAnswer> => {
+    const question = readTopQuestion(asked);
+    if (typeof question === 'string') return failure(400, question);
+    if (options.capacity === 0) {
+      return failure(
+        503,
+        'weir tracks no buckets, because TOP_BUCKETS is 0; unset TOP_BUCKETS, or set TOP_BUCKETS to a ' +
+          'number such as 500',
+      );
+    }
+    const body = await queue.run(() => answerTop(question, options));
+    if (body === undefined) return failure(503, 'no worker process answers; try again');
+    // A domain or rule that was removed from the policies may still have rows of the last hour.
+    const unknown = body.top.length > 0 ? undefined : unknownName(question, options.policies());
+    return unknown === undefined ? { status: 200, body: { server, ...body } } : failure(400, unknown);
+  };
+  return {
+    path: '/top',
+    help: 'the buckets with the most denied requests or used hits; see weir top --help',
+    rightFor: () => 'read',
+    answer,
+  };
+}
+
+/**
+ * Returns an error if the current policies do not contain a domain or rule of the question, because an answer without
+ * rows would suggest that no request was denied. Returns undefined if all names are known.
+ */
+function unknownName(
+  { domain, rule }: Pick<CheckedTopQuestion, 'domain' | 'rule'>,
+  policies: PolicySet | undefined,
+): string | undefined {
+  const domains = policies?.domains ?? NO_DOMAINS;
+  const policy = domain === undefined ? undefined : domains.get(domain);
+  if (domain !== undefined && policy === undefined) return unknownDomain(domains, domain);
+  if (rule === undefined || rule === OVERRIDE_LABEL) return undefined;
+  const searched = policy === undefined ? [...domains.values()] : [policy];
+  if (searched.some(({ rules }) => rules.some(({ path }) => path === rule))) return undefined;
+  const where = domain === undefined ? '' : ` in the domain ${quotedText(domain)}`;
+  return `no policy in effect has the rule ${quotedText(rule)}${where}; weir explain shows the path of each rule`;
 }

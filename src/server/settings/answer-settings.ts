@@ -1,4 +1,4 @@
-import { own, shared, when } from './setting.js';
+import { own, shared, when } from './settings-values.js';
 
 /** The end of the help of each bound of a request. */
 const ABOVE_A_BOUND =

@@ -1,4 +1,4 @@
-import { own, shared, when } from './setting.js';
+import { own, shared, when } from './settings-values.js';
 
 /** Settings of ports, connections and TLS, and of the shutdown. */
 export const LISTEN_SETTINGS = {

@@ -1,5 +1,5 @@
 import { DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
-import { own, shared, when } from './setting.js';
+import { own, shared, when } from './settings-values.js';
 
 const EACH_SERVER =
   ' With several management servers: one value for all, or one for each, separated by commas.';

@@ -5,8 +5,8 @@ import {
   parseSentinelUrl,
   type RedisAddress,
 } from '../../storage/redis/connection/redis-address.js';
-import type { RefusedSetting } from './setting.js';
 import type { Settings } from './settings-table.js';
+import type { RefusedSetting } from './settings-values.js';
 
 /** Prefix of the variables of one Redis. */
 export type RedisPrefix = 'REDIS' | 'REDIS_PERSECOND';

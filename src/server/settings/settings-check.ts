@@ -3,8 +3,8 @@ import { shownAddress } from '../../runtime/shown-address.js';
 import { isNodeOlderThan } from '../node-process.js';
 import { xdsServerFaults } from '../policies/xds-servers.js';
 import { readRedisAddress, redisInstance } from './redis-address-settings.js';
-import type { RefusedSetting } from './setting.js';
 import { SETTINGS, type Settings } from './settings-table.js';
+import type { RefusedSetting } from './settings-values.js';
 
 /** Names of variables that are set, on the command line or in the environment. */
 export type GivenSettings = ReadonlySet<string>;

@@ -2,8 +2,7 @@ import type { Mogrifier } from '../../telemetry/statsd/dogstatsd-udp.js';
 import { ANSWER_SETTINGS } from './answer-settings.js';
 import { LISTEN_SETTINGS } from './listen-settings.js';
 import { POLICY_SETTINGS } from './policy-settings.js';
-import type { Row } from './setting.js';
-import { parseValue, type SettingType, type SettingTypes } from './settings-values.js';
+import { parseValue, type Row, type SettingType, type SettingTypes } from './settings-values.js';
 import { PER_SECOND_SETTINGS, STORE_SETTINGS } from './store-settings.js';
 import { TELEMETRY_SETTINGS } from './telemetry-settings.js';
 

@@ -1,4 +1,4 @@
-import { own, shared, when } from './setting.js';
+import { own, shared, when } from './settings-values.js';
 
 export const STORE_SETTINGS = {
   backendType: shared('BACKEND_TYPE', 'backend_type', '', {

@@ -1,4 +1,4 @@
-import { own, shared, when } from './setting.js';
+import { own, shared, when } from './settings-values.js';
 
 /** Settings of logs, metrics and traces. */
 export const TELEMETRY_SETTINGS = {

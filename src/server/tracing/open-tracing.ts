@@ -5,7 +5,9 @@ import { withTimeout } from '../../runtime/turns.js';
 import { readNamedFile } from '../followed-files.js';
 import { StartError } from '../start-error.js';
 import type { OtlpTracing, TracingParts } from './otlp-tracing.js';
-import { FLUSH_TIMEOUT_MS } from './tracing-bounds.js';
+
+/** Maximum milliseconds that the exit of the process waits for the last spans. */
+export const FLUSH_TIMEOUT_MS = 2000;
 
 /** Opens tracing, or returns undefined if the settings disable it. Throws {@link StartError}. */
 export function openTracing(parts: TracingParts, closers: Closers): OtlpTracing | undefined {

@@ -1,7 +1,7 @@
 import { StorageError, type StorageFailure } from '../../limiter/bucket-store.js';
-import { ignore } from '../../runtime/ignore.js';
 import { BrokenInvariant } from '../../runtime/invariant.js';
 import { LinkedList } from '../../runtime/linked-list.js';
+import { ignore } from '../../runtime/signal.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';
 import type { RedisNode } from './node/redis-node.js';

@@ -1,4 +1,4 @@
-import { ignore } from '../../runtime/ignore.js';
+import { ignore } from '../../runtime/signal.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError, UnknownReplyError } from './connection/redis-error.js';
 import type { RedisTime } from './redis-time.js';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import { ignore } from '../../runtime/ignore.js';
 import { Redis, ReplyError } from '../../runtime/ioredis.js';
 import { authenticate, withoutArguments } from '../../runtime/redis-auth.js';
+import { ignore } from '../../runtime/signal.js';
 import { networkMessage } from '../../runtime/texts.js';
 import { StallTolerantTimer } from '../../runtime/timers.js';
 import type { RedisServerOptions } from './connection/connection-options.js';

@@ -1,5 +1,5 @@
-import { BucketCounts } from '../duration-histogram.js';
 import {
+  BucketCounts,
   type Family,
   type FamilyHead,
   StoredFamily,

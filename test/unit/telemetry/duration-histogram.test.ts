@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { DurationHistogram } from '../../../src/telemetry/duration-histogram.js';
-import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
+import { DurationHistogram, FamilyRegistry } from '../../../src/telemetry/family-registry.js';
 
 const histogram = (name: string, help: string, bounds: readonly number[]) =>
   new DurationHistogram({ name, help, type: 'histogram', aggregator: 'sum' }, bounds);

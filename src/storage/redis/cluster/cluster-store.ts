@@ -1,8 +1,7 @@
 import { type BucketStore, StorageError, type Take, type TakeResult } from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/failure-policy.js';
-import { ignore } from '../../../runtime/ignore.js';
-import { Signal } from '../../../runtime/signal.js';
+import { ignore, Signal } from '../../../runtime/signal.js';
 import { plural } from '../../../runtime/texts.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import type { Partition, PartitionTake, RollbackResult, Shard } from '../../sharded/shard.js';

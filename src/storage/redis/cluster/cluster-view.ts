@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ignore } from '../../../runtime/ignore.js';
 import type { Redis } from '../../../runtime/ioredis.js';
+import { ignore } from '../../../runtime/signal.js';
 import type { RedisServerOptions } from '../connection/connection-options.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { RedisReplyError } from '../connection/redis-error.js';

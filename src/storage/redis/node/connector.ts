@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { ignore } from '../../../runtime/ignore.js';
 import {
   AbstractConnector,
   type Redis,
   type RedisOptions,
   SentinelConnector,
 } from '../../../runtime/ioredis.js';
+import { ignore } from '../../../runtime/signal.js';
 import { networkMessage } from '../../../runtime/texts.js';
 import { StallTolerantTimer } from '../../../runtime/timers.js';
 

@@ -1,9 +1,9 @@
 import { StorageError } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/failure-policy.js';
-import { ignore } from '../../../runtime/ignore.js';
 import { Redis, ReplyError } from '../../../runtime/ioredis.js';
 import { authenticate, withoutArguments } from '../../../runtime/redis-auth.js';
+import { ignore } from '../../../runtime/signal.js';
 import { networkMessage } from '../../../runtime/texts.js';
 import { BackOff, StallTolerantTimer } from '../../../runtime/timers.js';
 import { withTimeout } from '../../../runtime/turns.js';

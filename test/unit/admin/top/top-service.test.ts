@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TopAnswer } from '../../../../src/admin/buckets/messages.js';
-import { reportTop } from '../../../../src/admin/top/top-answer.js';
-import { topService } from '../../../../src/admin/top/top-service.js';
+import { reportTop, topService } from '../../../../src/admin/top/top-answer.js';
 import type { HttpCall } from '../../../../src/http/http.js';
 import type { PolicySet } from '../../../../src/policy/compiled-policy.js';
 import { TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';

@@ -1,2 +1,0 @@
-/** Handles errors that need no handling. */
-export function ignore(): void {}
