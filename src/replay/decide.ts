@@ -2,12 +2,16 @@ import { RequestDecoder } from '../codec/decode-request.js';
 import { CODE, type Descriptor, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
 import type { BucketStore, LocalStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import type { Entry } from '../limiter/entry.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { MatchWork } from '../policy/match-work.js';
 import type { RuleMetrics } from '../policy/rule.js';
 import type { AnswerOptions } from '../service/answer/answer-options.js';
-import type { CountedSeries, DecisionCounts, DecisionObserver } from '../service/decision-observer.js';
+import type {
+  BucketCounter,
+  CountedSeries,
+  DecisionCounts,
+  DecisionObserver,
+} from '../service/decision-observer.js';
 import { Refusal } from '../service/refusal.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';
 import type { LoggedCall } from './log-request.js';
@@ -40,6 +44,8 @@ const GOLDEN_STEP = 0.618033988749895;
 const MAX_TOKENS = 500_000;
 
 const nothing = (): void => {};
+/** Draws every hit. */
+const ALL_HITS = { take: (hits: number): number => hits };
 const NO_SERIES: CountedSeries = [];
 
 /** Finds the row of a rule in the report. */
@@ -176,7 +182,7 @@ function observerOf(verdict: () => Verdict, rowOf: RowOf): DecisionObserver {
     const decided = (denied: boolean, over: boolean) => verdict().uses.push({ row, denied, over });
     return { owner: counts, countReference: nothing, countDecision: decided };
   };
-  const noteEntries = (_policy: unknown, { entries }: { readonly entries: readonly Entry[] }): void => {
+  const noteEntries: BucketCounter['count'] = (_measure, _hits, _policy, { entries }) => {
     verdict().entries ??= entries;
   };
   const counts: DecisionCounts = {
@@ -210,6 +216,6 @@ function observerOf(verdict: () => Verdict, rowOf: RowOf): DecisionObserver {
       logsDecisions: false,
       logDecision: nothing,
     },
-    buckets: { allowed: noteEntries, denied: noteEntries },
+    buckets: { samplers: { used: ALL_HITS, denied: ALL_HITS }, count: noteEntries },
   };
 }

@@ -106,10 +106,13 @@ export interface DecisionWarnings {
 /** The fields of a take that are counted. */
 export type CountedTake = Pick<MatchedTake, 'key' | 'rate' | 'hits' | 'rulePath' | 'rule' | 'outcome'>;
 
-/** Counts hits by bucket. The hot path calls it, so implementations sample the calls. */
+/** What is counted by bucket: hits that were allowed, and requests that were denied because of the bucket. */
+export type BucketMeasure = 'used' | 'denied';
+
+/** Counts samples of hits and denials by bucket. */
 export interface BucketCounter {
-  /** Counts a take whose hits, at least 1, were allowed. */
-  allowed(policy: CompiledPolicy, match: Match, take: CountedTake): void;
-  /** Counts a request that was denied because of the bucket of a take. */
-  denied(policy: CompiledPolicy, match: Match, take: CountedTake): void;
+  /** Returns the number of hits, or of denials, that the given ones stand for; 0 if they are not in the sample. */
+  readonly samplers: Readonly<Record<BucketMeasure, { take(hits: number): number }>>;
+  /** Counts a take that a sampler has drawn. */
+  count(measure: BucketMeasure, hits: number, policy: CompiledPolicy, match: Match, take: CountedTake): void;
 }

@@ -160,8 +160,10 @@ export class Observation {
       if (passes && take.chain.length > 0)
         for (const { rulePath } of skippedLimits(take)) this.counts.spilled(domain, rulePath);
       if (buckets !== undefined) {
-        if (denied) buckets.denied(policy, match, take);
-        else if (passes && take.hits > 0 && !take.refund) buckets.allowed(policy, match, take);
+        const isUsed = passes && take.hits > 0 && !take.refund;
+        const measure = denied ? 'denied' : isUsed ? 'used' : undefined;
+        const hits = measure === undefined ? 0 : buckets.samplers[measure].take(denied ? 1 : take.hits);
+        if (measure !== undefined && hits > 0) buckets.count(measure, hits, policy, match, take);
       }
       if (limited && !overSoft) this.warnNeverPasses(policy, take);
       if (Number.isFinite(take.rate.minChargeHits))

@@ -9,7 +9,6 @@ import type { Match } from '../../policy/policy.js';
 import { NO_SECRETS, redactEntries, sha256Hex } from '../../policy/redact.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { BucketCounter, CountedTake } from '../../service/decision-observer.js';
-import type { HitSampler } from '../../telemetry/top/hit-sampler.js';
 import { type BucketDescription, TopBuckets, type TopMeasure } from '../../telemetry/top/top-buckets.js';
 import type { SecretKeyLookup } from './top-answer.js';
 
@@ -49,33 +48,15 @@ function keptEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>)
 
 /** Counts decisions in {@link TopBuckets}, which samples them. */
 export class TopCounts implements BucketCounter {
+  readonly samplers: BucketCounter['samplers'];
   private readonly top: TopBuckets;
-  private readonly used: HitSampler;
-  private readonly refused: HitSampler;
 
   constructor(top: TopBuckets) {
     this.top = top;
-    this.used = top.samplers.used;
-    this.refused = top.samplers.denied;
+    this.samplers = top.samplers;
   }
 
-  allowed(policy: CompiledPolicy, match: Match, take: CountedTake): void {
-    const hits = this.used.take(take.hits);
-    if (hits > 0) this.count('used', policy, match, take, hits);
-  }
-
-  denied(policy: CompiledPolicy, match: Match, take: CountedTake): void {
-    const requests = this.refused.take(1);
-    if (requests > 0) this.count('denied', policy, match, take, requests);
-  }
-
-  private count(
-    measure: TopMeasure,
-    policy: CompiledPolicy,
-    match: Match,
-    take: CountedTake,
-    hits: number,
-  ): void {
+  count(measure: TopMeasure, hits: number, policy: CompiledPolicy, match: Match, take: CountedTake): void {
     const { outcome } = take;
     const about = this.about(policy, match, take);
     const { reportedLimit } = take.rate;

@@ -63,6 +63,8 @@ export interface OldestHold extends HeldHits {
  * For this reason, the holds of one bucket cannot use up the memory for all others.
  */
 export class HoldTable {
+  /** Number of holds. */
+  size = 0;
   readonly #maxBytes: number;
   readonly #monotonicMicros: () => number;
   readonly #onExpired: OnExpired;
@@ -88,10 +90,6 @@ export class HoldTable {
     this.#maxBytes = maxBytes;
     this.#monotonicMicros = monotonicMicros;
     this.#onExpired = onExpired;
-  }
-
-  get size(): number {
-    return this.#index.size;
   }
 
   /** Estimated bytes of the holds. */
@@ -170,6 +168,7 @@ export class HoldTable {
       const record = this.#records.create(this.#id.load(id, slot), set.number);
       this.#records.store(record, slot === 0 ? held : { ...held, amount: 0 }, lifetimeMillis, takenMicros);
       this.#index.insert(record);
+      this.size++;
       this.#heap.push(record, endMicros);
       queue.push(record);
       set.count++;
@@ -343,6 +342,7 @@ export class HoldTable {
       this.#setBytes -= setBytes(set.key);
     }
     this.#index.remove(slot);
+    this.size--;
     this.#heap.remove(slot);
     const moved = this.#records.remove(slot);
     if (moved < 0) return;

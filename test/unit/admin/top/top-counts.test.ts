@@ -148,7 +148,7 @@ test('long strings and long lists are truncated', () => {
   const all = Array.from({ length: 40 }, (_, at) => `${'k'.repeat(150)}${at}=${'v'.repeat(5000)}`);
   const [rule] = policy.rules;
   const take = { key: 'k', rate: rule?.rate as Rate, hits: 1, rulePath: 'k', rule, outcome: undefined };
-  bench.decider.observer.buckets?.denied(policy, policy.match(entries(...all)), take);
+  bench.decider.observer.buckets?.count('denied', 1, policy, policy.match(entries(...all)), take);
   const [row] = bench.rows('denied');
   const kept = row?.about?.entries ?? [];
   expect(kept).toHaveLength(MAX_TOP_ENTRIES + 1);

@@ -57,8 +57,9 @@ function filledTop(): TopBuckets {
         outcome: undefined,
       };
       const asked = { ...match, entries: all };
-      if (at % 2 === 0) counts.denied(policy, asked, take);
-      else counts.allowed(policy, asked, take);
+      const measure = at % 2 === 0 ? 'denied' : 'used';
+      const drawn = counts.samplers[measure].take(1);
+      if (drawn > 0) counts.count(measure, drawn, policy, asked, take);
     }
   };
   const pass = (seconds: number): void => {
