@@ -72,6 +72,7 @@ export class GrpcJsServer implements GrpcServer {
         const info = this.#infoOf(call);
         const { request } = call;
         const response = await handler(request, info, 0, request.length);
+        encoder.accept?.(response, info);
         if (call.cancelled) info.resetListener?.onReset();
         else info.resetListener?.onForgotten();
         const bytes = Buffer.allocUnsafe(encoder.maxLength(response));

@@ -54,6 +54,11 @@ export type UnaryHandler<Response> = (
 
 /** Encodes responses, from end to start, straight into the output of a connection. Must not throw. */
 export interface MessageEncoder<Response> {
+  /**
+   * Called with each response of a handler, before it is encoded. May throw, like a handler. If the caller has canceled
+   * the call, the response is not encoded.
+   */
+  accept?(response: Response, call: ServerCall): void;
   /** Returns an upper bound for the encoded length in bytes. */
   maxLength(response: Response): number;
   /** Writes a response so that it ends before `bytes[end]`. Returns the offset of its first byte. */

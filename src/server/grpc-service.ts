@@ -1,6 +1,5 @@
 import { currentSecretKeys, openTop, TopCounts } from '../admin/top/top-counts.js';
 import { RequestDecoder } from '../codec/decode-request.js';
-import { ResponseEncoder } from '../codec/encode-response.js';
 import { protoFiles } from '../codec/proto-files.js';
 import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
@@ -32,7 +31,7 @@ import { Metrics } from '../telemetry/metrics.js';
 import type { ReferenceStats } from '../telemetry/reference/reference-stats.js';
 import { answerOptions, requestBounds } from './answer-options.js';
 import { NO_SPAN_LOSSES } from './calls/call-trace.js';
-import { CallInstrumentation, decideForHttp, unaryHandler } from './calls/unary-handler.js';
+import { CallInstrumentation, decideForHttp, ReplyEncoder, unaryHandler } from './calls/unary-handler.js';
 import { openDecisionLog } from './decision-log/decision-log.js';
 import { LoggedWarnings, openUnmatchedWarnings } from './decision-warnings.js';
 import { followServing, type Serving } from './follow-serving.js';
@@ -143,8 +142,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers) {
   });
   const { instrumentation } = recorders;
   const grpc = openGrpc(options);
-  const handler = unaryHandler(service, metrics, clock, instrumentation);
-  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, handler, new ResponseEncoder());
+  const handler = unaryHandler(service, metrics, instrumentation);
+  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, handler, new ReplyEncoder(metrics, clock));
   health.addTo(grpc, timedBy(metrics.reference, clock));
   exposeReference(settings, metrics, log);
   openStatsSinks(settings, metrics, log, closers);

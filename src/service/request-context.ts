@@ -109,13 +109,18 @@ export const NO_TAKES: readonly MatchedTake[] = [];
 const NO_STATES: readonly DescriptorState[] = [];
 
 /**
- * Reads the wall clock once for all requests that arrived together: a reading takes longer than most steps of a
- * decision, and such requests are decided within a millisecond.
+ * Reads the wall clock once for all requests that arrived together, and once for all whose replies from the store
+ * arrived together: a reading takes longer than most steps of a decision, and such requests are decided within a
+ * millisecond.
  */
 export class WallReading {
   private receivedMicros = -1;
   private micros = 0;
+  private lateMicros = -1;
   private readonly clock: Pick<Clock, 'wallMicros'>;
+  private readonly forgetLate = (): void => {
+    this.lateMicros = -1;
+  };
 
   constructor(clock: Pick<Clock, 'wallMicros'>) {
     this.clock = clock;
@@ -129,6 +134,18 @@ export class WallReading {
       this.micros = this.clock.wallMicros();
     }
     return this.micros;
+  }
+
+  /**
+   * Returns the wall clock for a request that has waited. The reading is forgotten after the other requests whose
+   * replies arrived with this one have continued.
+   */
+  late(): number {
+    if (this.lateMicros < 0) {
+      this.lateMicros = this.clock.wallMicros();
+      queueMicrotask(this.forgetLate);
+    }
+    return this.lateMicros;
   }
 }
 
@@ -146,8 +163,8 @@ export class RequestContext {
   readonly caller: Caller;
   /** Monotonic time of arrival; 0 if neither a deadline nor a log needs it. */
   readonly startMicros: number;
-  /** Undefined if the request has waited, so that it needs its own reading. */
-  private reading: WallReading | undefined;
+  private readonly reading: WallReading | undefined;
+  private waited = false;
   /** The wall clock, when it was needed first; -1 before. */
   private wall = -1;
   /** Wall clock time at which the store decided; 0 if no log needs it. */
@@ -189,18 +206,17 @@ export class RequestContext {
 
   /** The wall clock, in microseconds. It is read when it is needed first: most requests do not depend on it. */
   get wallMicros(): number {
-    if (this.wall < 0) {
-      const { reading } = this;
-      this.wall =
-        reading === undefined ? this.options.clock.wallMicros() : reading.of(this.caller.receivedMicros);
-    }
+    if (this.wall >= 0) return this.wall;
+    const { reading } = this;
+    if (reading === undefined) this.wall = this.options.clock.wallMicros();
+    else this.wall = this.waited ? reading.late() : reading.of(this.caller.receivedMicros);
     return this.wall;
   }
 
   /** Reads the wall clock again when it is needed next, because the request has waited. */
   hasWaited(): void {
     this.wall = -1;
-    this.reading = undefined;
+    this.waited = true;
   }
 
   /**

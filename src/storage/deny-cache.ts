@@ -130,10 +130,9 @@ export class DenyCache implements BucketStore {
     const { refunds, generation } = this;
     const result = this.store.take(takes, deadlineMicros, mayWait);
     if (result instanceof Promise) {
-      return result.then((late) => {
-        this.learn(takes, late, askedMicros, refunds, generation);
-        return late;
-      });
+      // Runs before the handlers of the caller, which are added later, so that they need not wait for another promise.
+      void result.then((late) => this.learn(takes, late, askedMicros, refunds, generation));
+      return result;
     }
     this.learn(takes, result, askedMicros, refunds, generation);
     return result;

@@ -31,6 +31,7 @@ export const LATE_REQUEST_MS = 2000;
 export class BoundUnaryMethod<Response = unknown> implements BoundMethod, StreamHandler, BodyWriter {
   readonly path: string;
   readonly handler: UnaryHandler<Response>;
+  readonly encoder: MessageEncoder<Response>;
   readonly context: GrpcServerState;
   readonly timeoutMicros: number;
   /** `grpc-encoding` of the request. */
@@ -38,7 +39,6 @@ export class BoundUnaryMethod<Response = unknown> implements BoundMethod, Stream
   /** For the response that is being sent, see {@link BodyWriter}. */
   maxLength = 0;
   #response: Response | undefined;
-  readonly #encoder: MessageEncoder<Response>;
   readonly #headers: ResponseFields;
   readonly #waiting: WaitingStreams;
 
@@ -52,7 +52,7 @@ export class BoundUnaryMethod<Response = unknown> implements BoundMethod, Stream
   ) {
     this.path = path;
     this.handler = handler;
-    this.#encoder = encoder;
+    this.encoder = encoder;
     this.context = context;
     this.timeoutMicros = head.timeoutMicros;
     this.encoding = head.encoding;
@@ -101,13 +101,13 @@ export class BoundUnaryMethod<Response = unknown> implements BoundMethod, Stream
 
   sendMessage(stream: ServerStream, response: Response): void {
     this.#response = response;
-    this.maxLength = PREFIX_BYTES + this.#encoder.maxLength(response);
+    this.maxLength = PREFIX_BYTES + this.encoder.maxLength(response);
     stream.sendResponse(this.#headers, this, TRAILERS_OK);
     this.#response = undefined;
   }
 
   writeBefore(bytes: Uint8Array, end: number): number {
-    const start = this.#encoder.writeBefore(this.#response as Response, bytes, end);
+    const start = this.encoder.writeBefore(this.#response as Response, bytes, end);
     const length = end - start;
     bytes[start - 5] = 0;
     bytes[start - 4] = length >>> 24;
@@ -303,8 +303,8 @@ class UnaryCall<Response> implements ServerCall, StreamHandler, Expiring {
     }
     result.then(
       (response) => {
-        if (!this.#ended) this.#succeed(response);
-        else this.resetListener?.onReset();
+        if (this.#ended) this.#drop(response);
+        else this.#succeed(response);
       },
       (error: unknown) => {
         const grpcError = context.toGrpcError(error);
@@ -314,6 +314,12 @@ class UnaryCall<Response> implements ServerCall, StreamHandler, Expiring {
   }
 
   #succeed(response: Response): void {
+    try {
+      this.#target.encoder.accept?.(response, this);
+    } catch (error) {
+      this.#fail(this.#target.context.toGrpcError(error));
+      return;
+    }
     this.#finish();
     try {
       if (this.resetListener !== undefined) this.#sendAndRemember(response, this.resetListener);
@@ -323,6 +329,17 @@ class UnaryCall<Response> implements ServerCall, StreamHandler, Expiring {
       this.#target.context.toGrpcError(error);
       this.#stream.reset(ERROR_CODE.INTERNAL_ERROR);
     }
+  }
+
+  /** Accepts the response to a call that the caller has canceled. */
+  #drop(response: Response): void {
+    try {
+      this.#target.encoder.accept?.(response, this);
+    } catch (error) {
+      this.#target.context.toGrpcError(error);
+      return;
+    }
+    this.resetListener?.onReset();
   }
 
   /** Separate from {@link #succeed}, which stays short for calls without a listener. */

@@ -1,5 +1,12 @@
+import { ResponseEncoder } from '../../codec/encode-response.js';
 import type { RateLimitResponse } from '../../codec/messages.js';
-import { GrpcError, type ServerCall, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
+import {
+  GrpcError,
+  type MessageEncoder,
+  type ServerCall,
+  STATUS,
+  type UnaryHandler,
+} from '../../grpc/grpc-server.js';
 import type { Clock } from '../../limiter/clock.js';
 import { type Caller, ForwardingCaller } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
@@ -9,46 +16,50 @@ import type { Decide } from '../ports/json-endpoint.js';
 import type { OtlpTracing } from '../tracing/otlp-tracing.js';
 import { type CallTrace, type HeaderLookup, headerLookup, traceIdOf } from './call-trace.js';
 
+type Reply = RateLimitResponse | Refusal;
+type Handled = Reply | Promise<Reply>;
+
 /**
- * Returns the gRPC handler of ShouldRateLimit. It turns refusals into gRPC statuses, and counts and times each call.
- * `instrumentation` is undefined if neither logs nor traces need it.
+ * Returns the gRPC handler of ShouldRateLimit. {@link ReplyEncoder} accepts its replies. `instrumentation` is undefined
+ * if neither logs nor traces need it.
  */
 export function unaryHandler(
   service: Pick<ShouldRateLimit, 'handle'>,
   metrics: Metrics,
-  clock: Clock,
   instrumentation: CallInstrumentation | undefined,
-): UnaryHandler<RateLimitResponse> {
+): UnaryHandler<Reply> {
   const calls = metrics.reference.durations('ShouldRateLimit');
-  const { requestSeconds } = metrics;
-  const ended = (startMicros: number): void => {
-    const micros = clock.monotonicMicros() - startMicros;
-    requestSeconds.observe(micros / 1e6);
-    calls.ended(micros);
-  };
-  const finish = (result: RateLimitResponse | Refusal): RateLimitResponse => {
-    if (!(result instanceof Refusal)) return result;
-    const code = result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE';
-    metrics.refused(code);
-    throw new GrpcError(STATUS[code], result.message);
-  };
   return (bytes, call, start, end) => {
-    // The clock is read once for all requests that arrived together, and once for each answer.
-    const startMicros = call.receivedMicros;
     calls.began();
-    const result =
-      instrumentation === undefined
-        ? service.handle(bytes, call, start, end)
-        : instrumentation.handle(call, (caller) => service.handle(bytes, caller, start, end));
-    if (result instanceof Promise) {
-      return result.then((late) => {
-        ended(startMicros);
-        return finish(late);
-      });
-    }
-    ended(startMicros);
-    return finish(result);
+    return instrumentation === undefined
+      ? service.handle(bytes, call, start, end)
+      : instrumentation.handle(call, (caller) => service.handle(bytes, caller, start, end));
   };
+}
+
+/** Encodes replies. Turns refusals into gRPC statuses, and counts and times each call. */
+export class ReplyEncoder extends ResponseEncoder implements MessageEncoder<Reply> {
+  readonly #metrics: Metrics;
+  readonly #clock: Clock;
+  readonly #calls: ReturnType<Metrics['reference']['durations']>;
+
+  constructor(metrics: Metrics, clock: Clock) {
+    super();
+    this.#metrics = metrics;
+    this.#clock = clock;
+    this.#calls = metrics.reference.durations('ShouldRateLimit');
+  }
+
+  /** The clock is read once for all requests that arrived together, and once for each answer. */
+  accept(reply: Reply, { receivedMicros }: Pick<ServerCall, 'receivedMicros'>): void {
+    const micros = this.#clock.monotonicMicros() - receivedMicros;
+    this.#metrics.requestSeconds.observe(micros / 1e6);
+    this.#calls.ended(micros);
+    if (!(reply instanceof Refusal)) return;
+    const code = reply.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE';
+    this.#metrics.refused(code);
+    throw new GrpcError(STATUS[code], reply.message);
+  }
 }
 
 /**
@@ -67,9 +78,6 @@ export function decideForHttp(
     return instrumentation.handleHttp(caller, headerLookup(headers), decide);
   };
 }
-
-type Reply = RateLimitResponse | Refusal;
-type Handled = Reply | Promise<Reply>;
 
 const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
 

@@ -110,6 +110,7 @@ export class BatchQueue {
 
   /** Sends the calls that wait, as far as they need not wait any longer. */
   submitHeld(): void {
+    if (this.#held.size === 0) return;
     for (const batch of this.#held) {
       if (!this.#connection.hasRoom) return;
       this.#held.delete(batch);
