@@ -1,5 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { descriptor, request } from '../../attack/wire.js';
 import { residentBytes } from '../../bench/cpu.js';
+import { TENANT } from '../../bench/load/call-template.js';
+import type { LoadResult } from '../../bench/load/load-result.js';
+import { runLoadClient } from '../../bench/load/run-load-client.js';
 import { Random } from '../../fuzz/random.js';
 import { closeLater } from '../../support/process/close-later.js';
 import { preloading } from '../../support/process/preload.js';
@@ -13,13 +17,23 @@ import { PROXY_FAULTS } from '../faults/proxy-faults.js';
 import { delayAt, monotonicMs, recordingSettings } from '../latency/loop-delay-log.js';
 import { sleep } from '../sleep.js';
 import { SingleTopology } from '../topology/single-topology.js';
-import { SOAK_POLICY, SoakLoad } from './soak-load.js';
 
 const FAULT_EVERY_MS = 10_000;
 const FIRST_CALLS_MS = 1000;
 /** Time at the start during which memory may grow; a fifth of the duration of runs under ten minutes. */
 const WARM_UP_MS = 120_000;
-const MAX_RATE_MS = 4000;
+const MAX_RATE_CALLS = 100_000;
+/** Number of tenants. Each tenant has a separate bucket. */
+const TENANTS = 5000;
+const CONNECTIONS = 16;
+
+/** The policy answers every call with a decision, even during Redis faults. */
+const POLICY = `domain: soak
+on_store_failure: allow
+descriptors:
+  - key: tenant
+    rate_limit: { token_bucket: { max_tokens: 100, tokens_per_fill: 10, fill_interval: 1s } }
+`;
 const SETTLE_TIMEOUT_MS = 20_000;
 /** Maximum ratio of the memory in the last third to the memory in the first third, after the warm-up. */
 const MAX_GROWTH = 1.1;
@@ -45,7 +59,7 @@ export async function soak(options: SoakOptions): Promise<string[]> {
   const recording = recordingSettings(delays.path);
   const collecting = preloading('test/support/weir/collect-garbage.js');
   const weir = await startWeir({
-    policy: SOAK_POLICY,
+    policy: POLICY,
     env: {
       ...topology.env,
       ...recording,
@@ -84,24 +98,23 @@ class Soak {
   async run(): Promise<string[]> {
     const { options, weir } = this;
     const failures: string[] = [];
-    const load = closeLater(await SoakLoad.connect(weir.grpcPort), (one) => one.close());
-    const maxRate = options.rate === undefined ? await load.measureMaxRate(MAX_RATE_MS) : undefined;
-    const rate = options.rate ?? (maxRate as number) / 2;
-    if (maxRate !== undefined) options.print(`maximum rate: ${maxRate.toFixed(0)} calls per second`);
+    const rate = options.rate ?? (await this.measureMaxRate()) / 2;
     options.print(`${rate.toFixed(0)} calls per second, seed ${options.seed}`);
-    load.start(rate);
+    let isAnswered = false;
+    void this.load(Math.ceil((rate * (FIRST_CALLS_MS + options.ms)) / 1000), rate)
+      .catch((error: Error) => failures.push(`a call failed: ${error.message}`))
+      .then(() => {
+        isAnswered = true;
+      });
     await sleep(FIRST_CALLS_MS);
     const filesBefore = this.openFiles();
     const warmUpMs = Math.min(WARM_UP_MS, options.ms / 5);
     const startMonotonicMs = monotonicMs();
-    await this.runFaults(load, warmUpMs);
+    await this.runFaults(failures, warmUpMs);
     const delayMs = delayAt(this.delays, startMonotonicMs, 0.99);
-    load.stop();
-    await waitFor(
-      'the last answers',
-      () => (load.sent === load.answers || load.failure !== undefined ? true : undefined),
-      SETTLE_TIMEOUT_MS,
-    ).catch(() => failures.push(`${load.sent - load.answers} calls were never answered`));
+    await waitFor('the last answers', () => isAnswered, SETTLE_TIMEOUT_MS).catch(() =>
+      failures.push('calls were never answered'),
+    );
     await waitFor(
       'closed files',
       () => (this.openFiles() <= filesBefore ? true : undefined),
@@ -111,23 +124,39 @@ class Soak {
     );
     const growth = growthOf(this.memoryBytes);
     options.print(
-      `${load.answers} answers, ${load.skipped} calls not sent; memory from ` +
-        `${megabytes(Math.min(...this.memoryBytes))} to ${megabytes(Math.max(...this.memoryBytes))} MB, ` +
+      `memory from ${megabytes(Math.min(...this.memoryBytes))} to ` +
+        `${megabytes(Math.max(...this.memoryBytes))} MB, ` +
         `${((growth - 1) * 100).toFixed(1)} % growth from the first to the last third; event loop delay ` +
         `${delayMs.toFixed(1)} ms (p99); open files: ${filesBefore} before, ${this.openFiles()} after`,
     );
-    if (load.failure !== undefined) failures.push(`a call failed: ${load.failure}`);
     if (growth > MAX_GROWTH) failures.push('the memory of weir grows');
     if (delayMs > MAX_DELAY_MS) failures.push(`the event loop is delayed by ${delayMs.toFixed(1)} ms (p99)`);
     if (!weir.process.isRunning()) failures.push('weir ended');
     return failures;
   }
 
-  private async runFaults(load: SoakLoad, warmUpMs: number): Promise<void> {
+  /** Resolves with the maximum number of calls per second. */
+  private async measureMaxRate(): Promise<number> {
+    await this.load(MAX_RATE_CALLS / 4, undefined);
+    const { requests, seconds } = await this.load(MAX_RATE_CALLS, undefined);
+    this.options.print(`maximum rate: ${(requests / seconds).toFixed(0)} calls per second`);
+    return requests / seconds;
+  }
+
+  /** Sends calls of many tenants. Rejects after a failed call. */
+  private load(requests: number, rate: number | undefined): Promise<LoadResult> {
+    return runLoadClient({
+      ...{ host: '127.0.0.1', port: this.weir.grpcPort, tls: false, ends: false, requests, rate },
+      ...{ connections: CONNECTIONS, streams: 25, tenants: TENANTS, firstTenant: 0 },
+      message: request('soak', descriptor(['tenant', TENANT])).toString('base64'),
+    });
+  }
+
+  private async runFaults(failures: readonly string[], warmUpMs: number): Promise<void> {
     const { options } = this;
     const random = new Random(options.seed);
     const beganMs = performance.now();
-    while (performance.now() - beganMs < options.ms && load.failure === undefined) {
+    while (performance.now() - beganMs < options.ms && failures.length === 0) {
       const nextMs = performance.now() + FAULT_EVERY_MS;
       const fault = random.pick(FAULTS);
       await fault.run(this.context(random));
@@ -135,8 +164,8 @@ class Soak {
       const bytes = await this.memoryInUse();
       if (performance.now() - beganMs > warmUpMs) this.memoryBytes.push(bytes);
       options.print(
-        `${((performance.now() - this.startMs) / 1000).toFixed(0)} s: ${fault.name}; ${load.answers} answers, ` +
-          `${load.skipped} calls not sent, ${megabytes(bytes)} MB, ${this.openFiles()} open files`,
+        `${((performance.now() - this.startMs) / 1000).toFixed(0)} s: ${fault.name}; ${megabytes(bytes)} MB, ` +
+          `${this.openFiles()} open files`,
       );
     }
   }
