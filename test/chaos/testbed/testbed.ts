@@ -20,7 +20,7 @@ const DEADLINES_MS = [20, 250];
 const HOLD_CALLS = { deadlineMs: 250, intervalMs: 50, connections: 1 };
 const TICK_MS = 4;
 const READ_EVERY_TICKS = 25;
-const SETTLE_TIMEOUT_MS = 10_000;
+const SETTLE_TIMEOUT_MS = 30_000;
 /** Time after which weir considers a silent Redis hung. */
 const REDIS_TIMEOUT = '300ms';
 /** Maximum number of listed failures. */
