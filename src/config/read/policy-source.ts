@@ -1,8 +1,8 @@
 import { nearest } from '../../runtime/nearest-name.js';
 import { REMOVED_POLICY_KEYS } from '../../runtime/removed-names.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
-import { VARIABLE } from '../yaml/syntax-problem.js';
 import { parseYaml, parseYamlText, type YamlMap, type YamlValue } from '../yaml/yaml-document.js';
+import { VARIABLE } from '../yaml/yaml-value.js';
 import { FieldReader, isAmbiguousNumber, kindName, type Vocabulary } from './field-reader.js';
 import { ALL_KEYS, MISPLACED_KEYS, WEIR_KEYS } from './field-values.js';
 import { keysOf } from './policy-fields.js';

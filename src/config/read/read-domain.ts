@@ -1,5 +1,3 @@
-import { limitPart } from '../../policy/names/bucket-key.js';
-import { placeBelow, ruleDigest } from '../../policy/names/stat-name.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { type Algorithm, DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
@@ -123,8 +121,6 @@ interface Inherited {
   readonly phase: NodeFields['phase'];
   readonly onUnmatched: NodeFields['onUnmatched'];
   readonly enforcePercent: number;
-  /** See `placeBelow`. */
-  readonly place: string;
   /**
    * Whether a descriptor from the top to here has the entry that selects a row of `plans`: one bucket for each value,
    * or a shared one.
@@ -194,7 +190,6 @@ class TreeReader {
   private readonly holdNodes: FieldReader[] = [];
   private hasHolds = false;
   private readonly derivedEntries: DerivedEntries;
-  private readonly holdRules = new HoldRules();
   /** Names of all rules, which `replaces` may name. */
   private readonly names = new Set<string>();
   /** Every name in a `replaces` of the domain, to warn about names that no rule has. */
@@ -222,7 +217,7 @@ class TreeReader {
       isList: false,
     };
     const siblings = new SiblingNodes();
-    const above: Inherited = { ...this.settings, place: '', planEntry: 'absent' };
+    const above: Inherited = { ...this.settings, planEntry: 'absent' };
     const children = this.settings.descriptors.flatMap((items) =>
       this.readDescriptors(items, above, siblings),
     );
@@ -271,9 +266,6 @@ class TreeReader {
     for (const { name } of rules) this.names.add(name);
     this.hasHolds ||= rules.some(({ hold }) => hold !== undefined);
     if (matched.key === this.holdEntry) this.holdNodes.push(reader);
-    const place = placeBelow(above.place, matched);
-    for (const [i, { name, hold }] of rules.entries())
-      if (hold !== undefined) this.holdRules.add(reader, place + (isList ? limitPart(name, i + 1) : ''));
     const { problems } = reader;
     this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
     const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, onUnmatched, isList };
@@ -283,7 +275,7 @@ class TreeReader {
     if (planEntry === 'absent' && rules.some(({ rate }) => rate !== undefined)) {
       plans?.withoutCustomer.push(placeName(reader.problems.file, reader.map.at));
     }
-    const inherited = { phase, onUnmatched, enforcePercent, place, planEntry };
+    const inherited = { phase, onUnmatched, enforcePercent, planEntry };
     const children = this.readDescriptors(values.descriptors ?? [], inherited);
     return isGood ? { fields, rules, children } : undefined;
   }
@@ -434,32 +426,4 @@ function readMatched(
       );
   }
   return { key, value, matcher, shareThreshold };
-}
-
-/** Refuses rules with holds that have the same digest, because a hold token could end the holds of the other rule. */
-export class HoldRules {
-  readonly #digestOf: (place: string) => string;
-  readonly #rules = new Map<string, { readonly place: string; readonly reader: FieldReader }>();
-
-  /** `digestOf` is another function only in tests. */
-  constructor(digestOf = ruleDigest) {
-    this.#digestOf = digestOf;
-  }
-
-  /** Adds the rule with holds at a place, see {@link ruleDigest}. `reader` reads its descriptor. */
-  add(reader: FieldReader, place: string): void {
-    const digest = this.#digestOf(place);
-    const other = this.#rules.get(digest);
-    // A place that is defined twice is an error of its own.
-    if (other === undefined) this.#rules.set(digest, { place, reader });
-    else if (other.place !== place) {
-      const at = placeName(other.reader.problems.file, other.reader.map.at);
-      reader.problems.error(
-        reader.map.at,
-        reader.path,
-        `hold tokens cannot tell a limit here from a limit in ${at}, because both have the same digest; rename the ` +
-          'key, the value or the limit of one of the two descriptors',
-      );
-    }
-  }
 }

@@ -7,7 +7,7 @@ import type { FieldReader, Located } from './field-reader.js';
 import { expectKeysOf, type FieldValues, phaseOf, readFields, readMapping } from './field-values.js';
 import type { RateDefaults } from './plans/plan-limit.js';
 import { MAX_HEADER_LENGTH, MAX_HEADERS, POLICY_FIELDS, RATE_FIELDS, RATE_KEYS } from './policy-fields.js';
-import { readRate } from './rates/read-rate.js';
+import { readRate } from './read-rate.js';
 import { answersOf, TOKEN } from './read-response.js';
 import { unitOf } from './scalar-kinds.js';
 

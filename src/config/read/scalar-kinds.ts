@@ -4,7 +4,6 @@ import { nearest } from '../../runtime/nearest-name.js';
 import { safePrefix } from '../../runtime/shown-address.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
 import { readPlain, type YamlScalar } from '../yaml/yaml-value.js';
-import { asGoDuration, asUnit } from './rates/duration-spelling.js';
 
 /*
  * The kinds of single values, and the only code that reads them. A literal in a limit, a cell of a table of plans, a
@@ -143,9 +142,7 @@ function readCount(kind: CountKind, scalar: Scalar, name: string): ScalarResult<
   if (number !== undefined && number >= BigInt(min) && number <= BigInt(max)) {
     return { value: Number(number), ...octalWarning(scalar, number) };
   }
-  const meant = meantNumber(scalar.text);
-  const isMeant = meant !== undefined && meant >= min && meant <= max;
-  const remedy = `${isMeant ? `write ${meant}` : remedyOf(kind)}${unquoted(scalar)}`;
+  const remedy = `${remedyOf(kind)}${unquoted(scalar)}`;
   const isLess = (number !== undefined && number < BigInt(min)) || NO_LIMIT.test(scalar.text);
   const hint = less !== undefined && isLess ? `, ${less}` : '';
   return { problem: `"${name}" is ${found(scalar)}; ${remedy}${hint}` };
@@ -183,8 +180,6 @@ function octalWarning({ text }: Scalar, number: bigint): { readonly warning?: st
   };
 }
 
-const MICROS_PER_HOUR = 3_600_000_000;
-
 /** Names of the steps of durations. */
 const STEPS: ReadonlyMap<number, string> = new Map([
   [1, 'microseconds'],
@@ -196,9 +191,7 @@ function readDuration(kind: DurationKind, { text }: Scalar, name: string): Scala
   const { min, max, step, less, shownMin = min } = kind;
   const nanos = parseGoDuration(text);
   if (nanos === undefined) {
-    const meant = asGoDuration(text, Math.floor(max / MICROS_PER_HOUR));
-    const remedy =
-      meant === undefined ? 'write a number and a unit, such as 150ms, 1s or 1h30m' : `write ${meant}`;
+    const remedy = 'write a number and a unit, such as 150ms, 1s or 1h30m';
     return { problem: `"${safePrefix(text)}" is not a valid duration; ${remedy}` };
   }
   const isShort = nanos < BigInt(min) * 1000n;
@@ -219,12 +212,10 @@ export function unitOf(text: string): WindowUnit | undefined {
 function readUnit({ text }: Scalar): ScalarResult<WindowUnit> {
   const unit = unitOf(text);
   if (unit !== undefined) return { value: unit };
+  // A length such as `5 minutes` is not a misspelled unit.
   const near = /\d/.test(text) ? undefined : nearest(text, WINDOW_UNITS);
-  const written = near === undefined ? asUnit(text) : undefined;
   const remedy = near === undefined ? `write one of ${WINDOW_UNITS.join(', ')}` : `did you mean "${near}"?`;
-  return {
-    problem: `"${safePrefix(text)}" is not a valid unit; ${written === undefined ? remedy : `write ${written}`}`,
-  };
+  return { problem: `"${safePrefix(text)}" is not a valid unit; ${remedy}` };
 }
 
 function readWord({ words, meaning }: WordKind, { text }: Scalar): ScalarResult<string> {
@@ -250,11 +241,3 @@ function unquoted({ plain }: Scalar): string {
 }
 
 const NO_LIMIT = /^(?:unlimited|infinite|infinity|\.?inf|none)$/i;
-
-/** Returns the number that people mean by `1,000`, `10k` or `"1e3"`; undefined for other text. */
-function meantNumber(text: string): number | undefined {
-  const [, digits = '', unit = ''] = /^(\d{1,3}(?:,\d{3}){1,3}|\d{1,10})(k|e[1-9])?$/i.exec(text) ?? [];
-  if (digits === '') return undefined;
-  const zeros = unit === '' ? 0 : unit.toLowerCase() === 'k' ? 3 : Number(unit.slice(1));
-  return Number(digits.replaceAll(',', '')) * 10 ** zeros;
-}

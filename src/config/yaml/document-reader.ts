@@ -12,18 +12,31 @@ import {
   parseAllDocuments,
   type Scalar,
   visit,
+  type YAMLParseError,
 } from 'yaml';
 import { type Position, type ProblemList, WHOLE_FILE } from './config-problem.js';
-import { type FindOpening, syntaxProblem, TEMPLATE } from './syntax-problem.js';
 import {
   joinPath,
   MAX_ALIAS_VALUES,
   MAX_YAML_DEPTH,
   type ShowKey,
+  VARIABLE,
   type YamlField,
   type YamlScalar,
   type YamlValue,
 } from './yaml-value.js';
+
+/** The parser's messages that repeat text of the document, without this text. */
+const WITHOUT_TEXT: ReadonlyMap<string, string> = new Map([
+  ['BAD_DIRECTIVE', 'Invalid directive'],
+  ['BAD_DQ_ESCAPE', 'Invalid escape sequence'],
+  ['TAG_RESOLVE_FAILED', 'Unresolved tag'],
+]);
+
+/** Message for an unrendered template, which is often valid YAML. */
+const TEMPLATE =
+  'this is a template ("{{") that has not been rendered yet; render it first, for example with "helm ' +
+  'template", and load the result, or put the text in quotes';
 
 /** Maximum number of syntax errors reported per document, because one missing quote can cause hundreds. */
 const MAX_SYNTAX_ERRORS = 20;
@@ -125,14 +138,30 @@ export class DocumentReader {
     }
     // Later errors on the same line are mostly caused by the first.
     let reportedLine = 0;
-    const findOpening: FindOpening = (end) => document && openingOf(document, end);
     for (const error of errors.slice(0, MAX_SYNTAX_ERRORS)) {
-      const { offset, sentence, isLast } = syntaxProblem(error, this.text, findOpening);
+      const offset = this.offsetOf(error, document);
       const { line } = this.lines.linePos(offset);
-      if (line !== reportedLine) this.giveUp(this.positionAt(offset), '', sentence);
-      if (isLast) break;
+      const text = this.lineAt(error.pos[0]);
+      const mark = text.includes('{{') ? TEMPLATE : text.includes('${') ? VARIABLE : undefined;
+      if (line !== reportedLine) this.giveUp(this.positionAt(offset), '', mark ?? sentenceOf(error));
+      // Each mark of a template causes several errors.
+      if (mark !== undefined) break;
       reportedLine = line;
     }
+  }
+
+  /** Returns where an error is. The parser reports text that is not closed where the text ends. */
+  private offsetOf({ message, pos }: YAMLParseError, document: Document.Parsed | undefined): number {
+    const isUnclosed = message.startsWith('Missing closing') || message.includes('end with a');
+    let [offset] = pos;
+    if (isUnclosed && document !== undefined) offset = openingOf(document, offset) ?? offset;
+    while (this.text[offset] === ' ') offset++;
+    return offset;
+  }
+
+  private lineAt(offset: number): string {
+    const start = this.text.lastIndexOf('\n', offset - 1) + 1;
+    return this.text.slice(start).split('\n', 1)[0] as string;
   }
 
   /** `hidden`: no part of the node may be shown. */
@@ -303,7 +332,14 @@ function nothing(at: Position): YamlScalar {
   return { kind: 'scalar', text: '', plain: true, at };
 }
 
-/** See {@link FindOpening}. */
+/** Returns a parser's message without text of the document, which may be an API key. */
+function sentenceOf({ code, message }: YAMLParseError): string {
+  // The token follows the message.
+  const shown = code === 'UNEXPECTED_TOKEN' ? message.split(': ', 1)[0] : WITHOUT_TEXT.get(code);
+  return `this is not valid YAML: ${shown ?? message}`;
+}
+
+/** Returns the start of the quoted text, list or mapping in brackets that ends at an offset, if there is one. */
 function openingOf(document: Document, end: number): number | undefined {
   let start: number | undefined;
   visit(document, {

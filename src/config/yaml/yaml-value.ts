@@ -88,6 +88,10 @@ export function goText(plain: PlainValue, text: string): string {
 export const MAX_FILE_BYTES = 4 * 1024 * 1024;
 /** Maximum number of values that aliases and merge keys of one file may add, because each may double the file. */
 export const MAX_ALIAS_VALUES = 100_000;
+/** Message for a shell variable that was not substituted. */
+export const VARIABLE =
+  '"${" begins a variable, and weir does not substitute variables; run the file through envsubst first, ' +
+  'and load the result';
 /** Maximum nesting of mappings and lists. Real policies have less than twenty levels. */
 export const MAX_YAML_DEPTH = 200;
 

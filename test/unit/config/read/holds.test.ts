@@ -54,7 +54,8 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
       concurrency: { max: 4, limit: 5 }
         concurrency.limit: unknown key "limit"; the keys allowed here are max, expires_after, retry_after
       concurrency: { max: 4, expires_after: 60 }
-        concurrency.expires_after: "60" is not a valid duration; write 1m
+        concurrency.expires_after: "60" is not a valid duration; write a number and a unit, such as 150ms, 1s
+          or 1h30m
       concurrency: { max: 4, expires_after: 999us }
         concurrency.expires_after: "expires_after" is 999us; write a duration from 1ms to 168h
       concurrency: { max: 4, expires_after: 1.0001s }
@@ -83,10 +84,12 @@ describe.each(PLACES)('in %s', (_name, place, policy) => {
           or remove "pair" and let Envoy send the hold token
       ${BUCKET}, hold: { amount: 2, unknown: lose } => hold.unknown: "lose" is not one of keep, free
       ${BUCKET}, hold: { amount: 2, expires_after: 1d }
-        hold.expires_after: "1d" is not a valid duration; write 24h
+        hold.expires_after: "1d" is not a valid duration; write a number and a unit, such as 150ms, 1s
+          or 1h30m
       unit: minut, hold: { amount: 1 } => unit: "minut" is not a valid unit; did you mean "minute"?
       ${BUCKET}, hold: { amount: 2, expires_after: 8d }
-        hold.expires_after: "8d" is not a valid duration; write at most 168h
+        hold.expires_after: "8d" is not a valid duration; write a number and a unit, such as 150ms, 1s
+          or 1h30m
       ${BUCKET}, hold: 5 => hold: "hold" must be a mapping, not a single value; write its keys below it
       ${BUCKET}, hold: { amount: 2 }, allow_debt: true
         allow_debt: "allow_debt" cannot be combined with "hold", whose settlements can always leave debt, up to

@@ -1,6 +1,5 @@
 /** Likely mistakes of new users, and the remedies that messages suggest. */
 import { describe, expect, test } from '@jest/globals';
-import { asGoDuration, asUnit } from '../../../../src/config/read/rates/duration-spelling.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { cases } from '../../../support/assert/cases.js';
 import { parse } from '../../../support/policy/policies.js';
@@ -110,48 +109,17 @@ describe('a misspelled word', () => {
 });
 
 describe('a duration', () => {
-  test.each([
-    ['5m', 'unit: minute, unit_multiplier: 5'],
-    ['300s', 'unit: minute, unit_multiplier: 5'],
-    ['5 minutes', 'unit: minute, unit_multiplier: 5'],
-    ['1h30m', 'unit: minute, unit_multiplier: 90'],
-    ['90s', 'unit: second, unit_multiplier: 90'],
-    ['24h', 'unit: day'],
-    ['7d', 'unit: day, unit_multiplier: 7'],
-    ['2w', 'unit: week, unit_multiplier: 2'],
-    ['1M', 'unit: minute'],
-    ['min', 'unit: minute'],
-    ['0s', undefined],
-    ['500ms', undefined],
-    ['60', undefined],
-    ['fortnight', undefined],
-  ])('unit: %s', (text, written) => {
-    expect(asUnit(text)).toBe(written);
-    const remedy = written ?? 'write one of second, minute, hour, day, week, month, year';
+  test.each(['5m', '300s', '5 minutes', '1h30m', '7d', 'fortnight'])('unit: %s', (text) => {
     expect(problemsOf(limit(`unit: ${text}, requests_per_unit: 1`))).toEqual([
-      expect.stringMatching(
-        new RegExp(
-          `^4:23: ${RATE_LIMIT.replace(/[[\]]/g, '.')}.unit: "${text}" is not a valid unit; .*${remedy}`,
-        ),
-      ),
+      `4:23: ${RATE_LIMIT}.unit: "${text}" is not a valid unit; write one of second, minute, hour, day, week, month, ` +
+        'year',
     ]);
   });
 
-  test.each([
-    ['1d', '24h'],
-    ['2 days', '48h'],
-    ['1w', '168h'],
-    ['5min', '5m'],
-    ['90 sec', '90s'],
-    ['60', '1m'],
-    ['1', '1s'],
-    ['3000000d', 'at most 876000h'],
-    ['soon', undefined],
-  ])('fill_interval: %s', (text, written) => {
-    expect(asGoDuration(text, 876_000)).toBe(written);
-    const remedy = written ?? 'a number and a unit, such as 150ms, 1s or 1h30m';
+  test.each(['1d', '2 days', '5min', '60', 'soon'])('fill_interval: %s', (text) => {
     expect(problemsOf(bucket(text))).toEqual([
-      `4:63: ${RATE_LIMIT}.token_bucket.fill_interval: "${text}" is not a valid duration; write ${remedy}`,
+      `4:63: ${RATE_LIMIT}.token_bucket.fill_interval: "${text}" is not a valid duration; write a number and a unit, ` +
+        'such as 150ms, 1s or 1h30m',
     ]);
   });
 });
@@ -206,44 +174,38 @@ describe('a string that YAML changes', () => {
         the text, or define the anchor first
     domain: @d\n => 1:9: this is not valid YAML: Plain value cannot start with reserved character @
     domain: a: b\n
-      1:9: this is not valid YAML: Nested mappings are not allowed in compact mappings; correct the indentation, or
-        put a value that contains ": " in quotes
+      1:9: this is not valid YAML: Nested mappings are not allowed in compact mappings
     domain: d\ndescriptors:\n  - key: k\n   value: v\n
-      4:4: this is not valid YAML: Sequence item without - indicator; begin the line with "- ", or correct the
-        spaces before it
+      4:4: this is not valid YAML: Sequence item without - indicator
     domain: d\nphase: active\n derive: []\n
-      3:2: this is not valid YAML: Nested mappings are not allowed in compact mappings; correct the indentation, or
-        put a value that contains ": " in quotes
+      2:8: this is not valid YAML: Nested mappings are not allowed in compact mappings
     domain: d\ndescriptors:\n    - key: k\n  - key: l\n
-      4:3: this is not valid YAML: A block sequence may not be used as an implicit map key; correct the indentation,
-        or put a value that contains ": " in quotes
+      4:3: this is not valid YAML: A block sequence may not be used as an implicit map key
     domain: d\ndescriptors\n
-      2:1: this is not valid YAML: Implicit map keys need to be followed by map values; write a colon and a space
-        after the key
+      2:1: this is not valid YAML: Implicit map keys need to be followed by map values
     domain: d\ndescriptors: [{ key: k }\n
       2:14: this is not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]
     domain: d\ndescriptors:\n  - key: k\n    value:v\n
-      4:5: a space is missing after the colon; write "key: value"
-    domain:d\ndescriptors: []\n => 1:1: a space is missing after the colon; write "key: value"
+      4:5: this is not valid YAML: Implicit map keys need to be followed by map values
+    domain:d\ndescriptors: []\n => 1:1: this is not valid YAML: Implicit keys need to be on a single line
     domain: d\nderive: []\nphase = active\nplans: {}\n
-      3:1: this is not valid YAML: Implicit keys need to be on a single line; write a key, a colon and a space on
-        this line, or correct its indentation
+      3:1: this is not valid YAML: Implicit keys need to be on a single line
     domain = d\ndescriptors: []\n
-      1:1: this is not valid YAML: Implicit keys need to be on a single line; write a key, a colon and a space on
-        this line, or correct its indentation
+      1:1: this is not valid YAML: Implicit keys need to be on a single line
     ${node('value_regex: "\\d+"')}
-      3:27: this is not valid YAML: Invalid escape sequence; write "\\\\" for a backslash, or use single quotes
+      3:27: this is not valid YAML: Invalid escape sequence
     domain: d\ndescriptors:\n  -key: k\n   value: v\n
-      3:3: a space is missing after the "-"; write "- key: value"
+      3:9: this is not valid YAML: Nested mappings are not allowed in compact mappings
     domain: d\ndescriptors:\n  - key: k\n  value: v\n
-      4:3: this is not valid YAML: All mapping items must start at the same column; correct the spaces before this
-        line, or before the lines above it
+      4:3: this is not valid YAML: All mapping items must start at the same column
     ${limit('unit: day').replace(' }', '')}- key: l\n
       4:15: this is not valid YAML: Flow map in block collection must be sufficiently indented and end with a }
     domain: {{ .Values.domain }}\n => 1:9: domain: ${TEMPLATE}
-    domain: d\ndescriptors:\n  {{- range .Values.keys }}\n  - key: {{ . }}\n => 3:3: ${TEMPLATE}
+    domain: d\ndescriptors:\n  {{- range .Values.keys }}\n  - key: {{ . }}\n => 3:5: ${TEMPLATE}
     domain: d\n<<<<<<< HEAD\nphase: active\n=======\nphase: monitoring\n>>>>>>> main\n
-      2:1: this is a merge conflict marker; keep one of the two sides, and remove the three marker lines
+      2:1: this is not valid YAML: Implicit keys need to be on a single line
+      4:1: this is not valid YAML: Implicit keys need to be on a single line
+      6:1: this is not valid YAML: Implicit keys need to be on a single line
     domain: d\ndescriptors: }\n
       2:14: this is not valid YAML: Unexpected flow-map-end token in YAML stream
   `)('%j', (text, ...errors) => {
@@ -259,7 +221,7 @@ describe('common mistakes in values', () => {
   test.each([
     [
       limit('unit: minute, requests_per_unit: "1,000"'),
-      [`${number} the string "1,000"; write 1000, without quotes`],
+      [`${number} the string "1,000"; write a whole number from 0 to 4294967295, without quotes`],
     ],
     [
       limit('unit: minute, requests_per_unit: unlimited'),

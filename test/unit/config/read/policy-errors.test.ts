@@ -308,7 +308,8 @@ describe('token_bucket', () => {
         4:45: ${path}.max_tokens: "max_tokens" is 4294967296; write a whole number from 1 to 4294967295
       max_tokens: 1, tokens_per_fill: 0, fill_interval: 1s
         4:65: ${path}.tokens_per_fill: "tokens_per_fill" is 0; write a whole number from 1 to 4294967295
-      max_tokens: 1, fill_interval: 1 => 4:63: ${path}.fill_interval: "1" is not a valid duration; write 1s
+      max_tokens: 1, fill_interval: 1
+        4:63: ${path}.fill_interval: "1" is not a valid duration; write a number and a unit, such as 150ms, 1s or 1h30m
       max_tokens: 1, fill_interval: 999us
         4:63: ${path}.fill_interval: "fill_interval" is 999us; write a duration from 1ms to 876000h, or multiply it
           and tokens_per_fill by the same number

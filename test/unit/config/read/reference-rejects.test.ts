@@ -38,7 +38,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     an open quote => domain: 'shop\n => 1:9: this is not valid YAML: Missing closing 'quote
     tabs for indentation
       domain: shop\ndescriptors:\n\t- key: a\n
-      3:1: this is not valid YAML: Tabs are not allowed as indentation; use spaces
+      3:1: this is not valid YAML: Tabs are not allowed as indentation
     an alias without an anchor
       domain: shop\ndescriptors: *all\n
       2:14: descriptors: "*all" without quotes is an alias, which has no anchor before it; quote the text, or define
@@ -113,8 +113,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
         4294967295
     a quoted number
       ${limit('unit: day, requests_per_unit: "5"')}
-      4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the string "5"; write 5, without
-        quotes
+      4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the string "5"; write a whole
+        number from 0 to 4294967295, without quotes
     an invalid number that is ignored
       ${limit('unlimited: true, requests_per_unit: x')}
       4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is "x"; write a whole number from 0 to

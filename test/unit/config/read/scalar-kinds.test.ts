@@ -34,8 +34,8 @@ describe('a value is read by its kind', () => {
   test.each<[ScalarKind, string, string]>([
     [COUNT, '1.5', '"n" is 1.5; write a whole number from 1 to 5000'],
     [COUNT, '0.0', '"n" is 0.0; write a whole number from 1 to 5000, or write 7'],
-    [COUNT, '"5"', '"n" is the string "5"; write 5, without quotes'],
-    [COUNT, '2k', '"n" is "2k"; write 2000'],
+    [COUNT, '"5"', '"n" is the string "5"; write a whole number from 1 to 5000, without quotes'],
+    [COUNT, '2k', '"n" is "2k"; write a whole number from 1 to 5000'],
     [COUNT, '.inf', '"n" is .inf; write a whole number from 1 to 5000, or write 7'],
     [COUNT, '.nan', '"n" is .nan; write a whole number from 1 to 5000'],
     [
@@ -48,8 +48,12 @@ describe('a value is read by its kind', () => {
     [DURATION, '500us', '"n" is 500us; write a duration from 1ms to 1h'],
     [DURATION, '1500us', '"n" is 1500us; write a whole number of milliseconds'],
     [DURATION, '2h', '"n" is 2h; write a duration from 1ms to 1h'],
-    [DURATION, '1d', '"1d" is not a valid duration; write at most 1h'],
-    [{ kind: 'unit' }, '5m', '"5m" is not a valid unit; write unit: minute, unit_multiplier: 5'],
+    [DURATION, '1d', '"1d" is not a valid duration; write a number and a unit, such as 150ms, 1s or 1h30m'],
+    [
+      { kind: 'unit' },
+      '5m',
+      '"5m" is not a valid unit; write one of second, minute, hour, day, week, month, year',
+    ],
     [WORDS, 'kep', '"kep" is not one of keep, free; did you mean "keep"?'],
   ])('%j: %s is refused', (kind, text, problem) => {
     expect(read(kind, text)).toBe(problem);

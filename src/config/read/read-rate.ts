@@ -1,14 +1,14 @@
-import { isCalendarUnit, suggestTimeZone, timeZoneName } from '../../../limiter/calendar.js';
-import { MAX_FILL_MICROS, MAX_UINT32 } from '../../../limiter/rate-algorithm.js';
-import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../../limiter/window-unit.js';
-import { type RateKeys, type RateSpec, rateSpecOfKeys } from '../../../policy/plans/plan-rate.js';
-import type { HoldSpec } from '../../../policy/rule.js';
-import { nearest } from '../../../runtime/nearest-name.js';
-import { safePrefix } from '../../../runtime/shown-address.js';
-import type { FieldReader } from '../field-reader.js';
-import { type FieldValues, readFields, readMapping } from '../field-values.js';
-import { type FixedRate, type RateDefaults, type RateFields, readPlanRate } from '../plans/plan-limit.js';
-import { CONSTRAINTS, RATE_FIELDS } from '../policy-fields.js';
+import { isCalendarUnit, suggestTimeZone, timeZoneName } from '../../limiter/calendar.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate-algorithm.js';
+import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
+import { type RateKeys, type RateSpec, rateSpecOfKeys } from '../../policy/plans/plan-rate.js';
+import type { HoldSpec } from '../../policy/rule.js';
+import { nearest } from '../../runtime/nearest-name.js';
+import { safePrefix } from '../../runtime/shown-address.js';
+import type { FieldReader } from './field-reader.js';
+import { type FieldValues, readFields, readMapping } from './field-values.js';
+import { type FixedRate, type RateDefaults, type RateFields, readPlanRate } from './plans/plan-limit.js';
+import { CONSTRAINTS, RATE_FIELDS } from './policy-fields.js';
 
 type RateValues = FieldValues<typeof RATE_FIELDS>;
 
