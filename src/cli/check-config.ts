@@ -12,7 +12,7 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
   const { values, positionals } = readArguments('check-config', args, LOAD_OPTIONS);
   if (positionals.length === 0)
     throw usageError('check-config', 'specify at least one policy file or directory');
-  const options = readLoadOptions('check-config', values, io);
+  const options = readLoadOptions('check-config', values);
   const loaded = loadPolicies(positionals, { ...options, emptyIsError: true, badRowsAreErrors: true });
   const { errors, warnings, files } = loaded;
   for (const warning of warnings) io.err(`warning: ${formatProblem(warning)}\n`);

@@ -13,7 +13,7 @@ export async function runDiff(args: readonly string[], io: Io): Promise<number> 
   const [before, after, ...more] = positionals;
   if (before === undefined || after === undefined || more.length > 0)
     throw usageError('diff', 'specify two policy files or directories, the old one and the new one');
-  const options = readLoadOptions('diff', values, io);
+  const options = readLoadOptions('diff', values);
   const old = loadPolicy(before, options, io);
   const now = loadPolicy(after, options, io);
   if (old === undefined || now === undefined) return EXIT.FAILED;

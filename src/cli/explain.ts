@@ -34,7 +34,7 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
   const entries = readEntries('explain', 'the policy path', words, 2);
   if (path === undefined || entries.length === 0)
     throw usageError('explain', 'specify a policy file and at least one key=value');
-  const options = readLoadOptions('explain', values, io);
+  const options = readLoadOptions('explain', values);
   const { policySet, errors } = loadPolicies([path], options);
   if (errors.length > 0) {
     io.err(errors.map((error) => `${formatProblem(error)}\n`).join(''));

@@ -2,7 +2,7 @@ import { type LoadOptions, loadPolicies } from '../config/files/load-policies.js
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { ALGORITHMS } from '../policy/policy.js';
-import { type Io, PROGRESS_MS, usageError } from './io.js';
+import { type Io, usageError } from './io.js';
 
 /** Options of the commands that load policies in the same way as a server. */
 export const LOAD_OPTIONS = {
@@ -22,14 +22,11 @@ export const LOAD_OPTIONS_HELP = `  --merge-domains  merge files that have the s
 export function readLoadOptions(
   command: string,
   values: { readonly [Name in keyof typeof LOAD_OPTIONS]?: string | boolean | undefined },
-  io: Pick<Io, 'err'>,
 ): LoadOptions {
-  const onFile = fileProgress(command, io);
   const holdEntry = values['hold-entry'];
   const common = {
     mergeDomains: values['merge-domains'] === true,
     configMaps: true,
-    onFile,
     ...(typeof holdEntry === 'string' && { holdEntry }),
   };
   const asked = values['default-algorithm'];
@@ -38,23 +35,6 @@ export function readLoadOptions(
   if (defaultAlgorithm === undefined)
     throw usageError(command, `--default-algorithm must be one of ${ALGORITHMS.join(', ')}`);
   return { ...common, defaultAlgorithm };
-}
-
-/**
- * Returns a callback that prints the number of policy files read, at most once every {@link PROGRESS_MS}. A timer could
- * not do this, because loading blocks the event loop.
- */
-export function fileProgress(
-  command: string,
-  io: Pick<Io, 'err'>,
-  nowMs: () => number = () => performance.now(),
-): NonNullable<LoadOptions['onFile']> {
-  let dueMs = nowMs() + PROGRESS_MS;
-  return (read, of) => {
-    if (nowMs() < dueMs) return;
-    dueMs = nowMs() + PROGRESS_MS;
-    io.err(`weir ${command}: ${read} of ${of} files read\n`);
-  };
 }
 
 /** Loads a policy. If it is invalid, prints every error to standard error and returns undefined. */

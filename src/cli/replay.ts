@@ -29,7 +29,7 @@ const OPTIONS = {
 
 /** Runs `weir replay`. Resolves with the exit code that its help describes. */
 export async function runReplay(args: readonly string[], io: Io): Promise<number> {
-  const asked = readOptions(args, io);
+  const asked = readOptions(args);
   const { by } = asked;
   const policy = loadPolicy(asked.policy, asked.load, io);
   const against = asked.against === undefined ? undefined : loadPolicy(asked.against, asked.load, io);
@@ -101,7 +101,7 @@ function writeReport(file: string, text: string): void {
   }
 }
 
-function readOptions(args: readonly string[], io: Io) {
+function readOptions(args: readonly string[]) {
   const { values, positionals: logs } = readArguments('replay', args, OPTIONS);
   const { policy, against, map, by, json } = values;
   if (policy === undefined) throw usageError('replay', 'specify the policy with --policy');
@@ -113,7 +113,7 @@ function readOptions(args: readonly string[], io: Io) {
     throw usageError('replay', `the log ${twice} is specified twice; specify each log once`);
   const text = values['max-newly-denied'];
   const bound = text === undefined ? undefined : readBound(text);
-  const load = { ...readLoadOptions('replay', values, io), emptyIsError: true };
+  const load = { ...readLoadOptions('replay', values), emptyIsError: true };
   return { policy, against, map, by, bound, json, logs, load };
 }
 

@@ -9,7 +9,6 @@ import { loadOptions } from '../../server/policies/policy-place.js';
 import type { Settings } from '../../server/settings/settings-table.js';
 import { readArguments } from '../arguments.js';
 import { EXIT, type Io, usageError } from '../io.js';
-import { fileProgress } from '../load-options.js';
 import { InputError } from './input.js';
 import { readInstallation } from './installation.js';
 import { type FoundPolicies, locatePolicies } from './locate-policies.js';
@@ -26,7 +25,7 @@ const OPTIONS = {
  * Runs `weir migrate`: reports what changes if weir replaces an installation of envoyproxy/ratelimit. Contacts no
  * server, and writes no file.
  */
-export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | 'err'>): Promise<number> {
+export async function runMigrate(args: readonly string[], io: Pick<Io, 'out'>): Promise<number> {
   const { positionals, values } = readArguments('migrate', args, OPTIONS);
   const { env: envFiles = [], service = [] } = values;
   if (positionals.length + envFiles.length === 0)
@@ -36,7 +35,7 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
       'migrate',
       `--service accepts only one service; run weir migrate once for each of ${service.map(shellText).join(', ')}`,
     );
-  const report = makeReport(positionals, envFiles, service[0], io);
+  const report = makeReport(positionals, envFiles, service[0]);
   io.out(values.json === true ? reportJson(report) : reportText(report));
   return report.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
 }
@@ -57,7 +56,6 @@ function makeReport(
   paths: readonly string[],
   envFiles: readonly string[],
   service: string | undefined,
-  io: Pick<Io, 'err'>,
 ): Report {
   const { root, inputs, pick, environment } = readInstallation(paths, envFiles, service);
   const { settings, keep, ...variables } = findInVariables(environment.variables, environment.unknown);
@@ -65,7 +63,7 @@ function makeReport(
   const found = locatePolicies(root, inputs, mounted, settings);
   // Without a workload, the policies are the only input, so a missing policy is an error.
   if (found.kind === 'not-found' && pick === undefined) throw new InputError(found.text);
-  const policies = findingsOf(found, settings, fileProgress('migrate', io));
+  const policies = findingsOf(found, settings);
   const manifests = inputs.flatMap(({ documents }) => manifestsOf(documents));
   const missing = mounted
     .filter((name) => !manifests.some((one) => one.kind === 'ConfigMap' && one.name === name))
@@ -99,15 +97,11 @@ interface PolicyFindings extends Findings {
   readonly files: readonly string[];
 }
 
-function findingsOf(
-  found: FoundPolicies,
-  settings: Settings,
-  onFile: (read: number, of: number) => void,
-): PolicyFindings {
+function findingsOf(found: FoundPolicies, settings: Settings): PolicyFindings {
   const none = { decide: [], advice: [], unused: [], files: [] };
   switch (found.kind) {
     case 'files': {
-      const loaded = loadPolicies(found.places, { ...loadOptions(settings), emptyIsError: true, onFile });
+      const loaded = loadPolicies(found.places, { ...loadOptions(settings), emptyIsError: true });
       const { files } = loaded;
       const heading = `${rulesIn(loaded)} in ${plural(files.length, 'policy file')}: ${files.join(', ')}`;
       return { ...findInPolicies(loaded), heading, files };

@@ -1,6 +1,7 @@
 import { type NewSecret, newSecrets, type PolicySet } from '../../policy/compiled-policy.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import { Signal } from '../../runtime/signal.js';
+import { SYSTEM_TIMERS, type TimerSource } from '../../runtime/timers.js';
 import { runInTurns } from '../../runtime/turns.js';
 import {
   type LoadingPolicyProvider,
@@ -33,28 +34,17 @@ export interface ReloadOutcome {
   readonly domains: readonly DomainStatus[];
 }
 
-/** Timers that a test can replace to control time. */
-export interface Timers {
-  set(callback: () => void, delayMs: number): unknown;
-  clear(timer: unknown): void;
-}
-
 export interface FilePolicyProviderOptions {
   /** Time between two comparisons of the files' times, in milliseconds. Default 1000. */
   readonly pollMs?: number;
-  readonly timers?: Timers;
+  /** Default: timers that do not keep the process running. */
+  readonly timers?: Pick<TimerSource, 'set' | 'clear'>;
   /** Reads the tables in Redis. The provider chooses the addresses, and closes it. */
   readonly sources?: PlanSources;
 }
 
 /** A comparison of many files takes at most this part of the time. */
 const MAX_POLLING = 1 / 20;
-
-/** Timers that do not keep the process running. */
-const unrefTimers: Timers = {
-  set: (callback, delayMs) => setTimeout(callback, delayMs).unref(),
-  clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
-};
 
 /**
  * Loads policies from files and reloads them when the files change. `current` is replaced as a whole. Loads run one at
@@ -65,7 +55,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private readonly places: readonly PolicyPlace[];
   private readonly loader: PolicyLoader;
   private readonly pollMs: number;
-  private readonly timers: Timers;
+  private readonly timers: Pick<TimerSource, 'set' | 'clear'>;
   readonly sources: PlanSources | undefined;
   private readonly ended = new Signal<ReloadOutcome>();
   private readonly reloaded = new Signal<boolean>();
@@ -109,7 +99,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.loader = loader;
     this.failure = failureOf(initial);
     this.pollMs = options.pollMs ?? 1000;
-    this.timers = options.timers ?? unrefTimers;
+    this.timers = options.timers ?? SYSTEM_TIMERS;
     this.sources = options.sources;
     if (this.sources !== undefined) {
       this.sources.onChange = () => {

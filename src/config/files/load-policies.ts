@@ -125,10 +125,9 @@ export function readPolicies(
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
   const lacking = options.emptyIsError === true ? pathErrors : warnings;
   const paths = runToCompletion(expandPaths(places, pathErrors, lacking));
-  const opened = paths.flatMap(({ file, listed }, at) => {
-    options.onFile?.(at, paths.length);
-    return openPolicyFile(file, files, options).map((source) => ({ listed, ...source }));
-  });
+  const opened = paths.flatMap(({ file, listed }) =>
+    openPolicyFile(file, files, options).map((source) => ({ listed, ...source })),
+  );
   // Key tables and tables of plans are often in the directory of the policies. Such a file is read like a policy, but
   // it is not one, so the resulting errors are dropped.
   const tables = new Set(

@@ -48,8 +48,6 @@ export interface LoadOptions {
   readonly configMaps?: boolean;
   /** Whether a directory without policy files is an error instead of a warning. Default false. */
   readonly emptyIsError?: boolean;
-  /** Called before each file is read, if this thread reads it, with the number of files read so far and the total. */
-  readonly onFile?: (read: number, of: number) => void;
 }
 
 /** Facts about other domains, and about the policies in effect. */

@@ -112,10 +112,10 @@ export class RedisRows {
    * Asks Redis once. {@link bytes} change only if the hash has other rows, which are complete. With `isOnlyServer`, no
    * table is on another server.
    */
-  async update(stopping: AbortSignal, isOnlyServer = true): Promise<UpdateResult> {
+  async update(isOnlyServer = true): Promise<UpdateResult> {
     const late = AbortSignal.timeout(this.#answerMs);
     try {
-      return await this.#read(AbortSignal.any([late, stopping]), isOnlyServer);
+      return await this.#read(late, isOnlyServer);
     } catch (error) {
       if (!late.aborted) return failureOf(error as Error);
       const message = `the answer was not complete after ${this.#answerMs / 1000} s`;
@@ -321,10 +321,8 @@ export interface RowsAnswer {
 /** Reads the rows of a hash for each message of the thread that started this one. */
 export function answerUpdates({ address, passwordFile, known }: RowsRequest): void {
   const rows = new RedisRows(address, passwordFile, undefined, known);
-  // Only the end of the thread stops an update.
-  const never = new AbortController().signal;
   parentPort?.on('message', async ({ isOnlyServer }: RowsUpdate) => {
-    const result = await rows.update(never, isOnlyServer);
+    const result = await rows.update(isOnlyServer);
     const bytes = result === 'changed' ? rows.bytes : undefined;
     parentPort?.postMessage({ result, known: rows.known, bytes } satisfies RowsAnswer);
   });

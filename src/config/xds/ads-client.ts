@@ -7,8 +7,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { withoutServerName } from '../../runtime/no-server-name.js';
-import type { BackOff } from '../../runtime/timers.js';
-import type { Timers } from '../files/file-policy-provider.js';
+import type { BackOff, TimerSource } from '../../runtime/timers.js';
 import {
   type DiscoveryCodec,
   type DiscoveryRequest,
@@ -140,7 +139,7 @@ export interface AdsClientOptions {
   /** Identity of this server. The management server selects the resources by its id. */
   readonly node: { readonly id: string; readonly metadata: ReadonlyMap<string, string> };
   readonly backOff: BackOff;
-  readonly timers: Timers;
+  readonly timers: Pick<TimerSource, 'set' | 'clear'>;
   /**
    * Applies a state-of-the-world update, or returns why it is rejected. Called for one update at a time. Rejects if the
    * update could not be processed, which makes the client request it again later.

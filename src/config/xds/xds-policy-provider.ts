@@ -57,17 +57,6 @@ interface XdsOptions {
   readonly load: LoadOptions;
 }
 
-/** The policies of all management servers. */
-interface XdsPolicies {
-  current(): PolicySet | undefined;
-  /** Resolves when a valid update may take effect. */
-  ready(source: XdsSource, response: DiscoveryResponse): Promise<void>;
-  /** Puts the accepted policies of all sources into effect. Returns the keys that become secret. */
-  apply(): readonly NewSecret[];
-  /** Reports a finished load; see PolicyProvider.onReload. */
-  loaded(success: boolean): void;
-}
-
 const TIMERS: AdsClientOptions['timers'] = {
   set: (callback, delayMs) => setTimeout(callback, delayMs),
   clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
@@ -80,7 +69,7 @@ class XdsSource {
   readonly server: string;
   /** The last valid update as it was received. */
   response: DiscoveryResponse | undefined;
-  readonly #policies: XdsPolicies;
+  readonly #policies: XdsPolicyProvider;
   readonly #loader = new LoadThread<UpdateRequest>('loads an update');
   readonly #options: LoadOptions;
   readonly #client: AdsClient | undefined;
@@ -90,7 +79,7 @@ class XdsSource {
   #domains: readonly DomainStatus[] = [];
   #errors: readonly ConfigProblem[] = [];
 
-  constructor({ target, load, connection }: XdsOptions, events: XdsEvents, policies: XdsPolicies) {
+  constructor({ target, load, connection }: XdsOptions, events: XdsEvents, policies: XdsPolicyProvider) {
     this.events = events;
     this.server = shownAddress(target);
     this.#policies = policies;
@@ -211,7 +200,7 @@ export interface XdsServerOptions {
  * domain, the first one in the list decides it, so that all replicas agree whatever server answers first. Call
  * {@link connect} to start, or {@link receive} in a process that has no connections.
  */
-export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
+export class XdsPolicyProvider implements LoadingPolicyProvider {
   readonly #sources: readonly XdsSource[];
   readonly #loaded = new Signal<boolean>();
   readonly onReload = this.#loaded.add;
@@ -276,10 +265,12 @@ export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
     }
   }
 
+  /** Resolves when a valid update may take effect. */
   ready(source: XdsSource, response: DiscoveryResponse): Promise<void> {
     return this.beforeSwitch({ server: this.#sources.indexOf(source), response });
   }
 
+  /** Puts the accepted policies of all sources into effect. Returns the keys that become secret. */
   apply(): readonly NewSecret[] {
     const before = this.#current;
     const set = this.#combine();
@@ -288,6 +279,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider, XdsPolicies {
     return before === undefined ? [] : newSecrets(before, set);
   }
 
+  /** Reports a finished load; see PolicyProvider.onReload. */
   loaded(success: boolean): void {
     this.#loaded.emit(success);
   }

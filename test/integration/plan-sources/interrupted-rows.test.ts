@@ -10,8 +10,6 @@ import { redisClient } from '../../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 
-const NEVER = new AbortController().signal;
-
 let dir: TempDir;
 beforeEach(() => {
   dir = new TempDir();
@@ -39,7 +37,7 @@ describe('over TLS', () => {
 
   test('a handshake that hangs ends in time', async () => {
     const address = await listen(createTcpServer());
-    expect(await rowsOf(address, 300).update(NEVER)).toEqual({
+    expect(await rowsOf(address, 300).update()).toEqual({
       kind: 'failed',
       reason: 'timeout',
       message: 'the answer was not complete after 0.3 s',
@@ -49,7 +47,7 @@ describe('over TLS', () => {
   test('a certificate of an unknown authority names the setting', async () => {
     const issued = new CertificateAuthority().issue('DNS:localhost');
     const address = await listen(createTlsServer(issued));
-    expect(await rowsOf(address).update(NEVER)).toEqual({
+    expect(await rowsOf(address).update()).toEqual({
       kind: 'failed',
       reason: 'connection',
       message:
@@ -60,7 +58,7 @@ describe('over TLS', () => {
 
   test('a server that does not speak TLS', async () => {
     const address = await listen(createTcpServer((socket) => socket.write('-ERR what is this\r\n')));
-    expect(await rowsOf(address).update(NEVER)).toEqual({
+    expect(await rowsOf(address).update()).toEqual({
       kind: 'failed',
       reason: 'connection',
       message: 'the TLS handshake failed (wrong version number); check that the port speaks TLS',
@@ -93,7 +91,7 @@ describe('a hash in Redis', () => {
       return reply;
     } as typeof hscan);
     try {
-      return await rows.update(NEVER);
+      return await rows.update();
     } finally {
       spy.mockRestore();
     }
@@ -112,7 +110,7 @@ describe('a hash in Redis', () => {
   test('that is deleted while weir reads it keeps its rows', async () => {
     await fill();
     const rows = rowsOf(address);
-    expect(await rows.update(NEVER)).toBe('changed');
+    expect(await rows.update()).toBe('changed');
     expect(await interrupt(rows, () => redis.del('plans'))).toEqual({
       kind: 'failed',
       reason: 'transfer',
@@ -129,7 +127,7 @@ describe('a hash in Redis', () => {
     await fill();
     await redis.set('plans:version', '1');
     const rows = rowsOf(address);
-    expect(await rows.update(NEVER)).toBe('changed');
+    expect(await rows.update()).toBe('changed');
     const { bytes } = rows;
     await redis.hset('plans', 't1', '{"calls":3}');
     await redis.set('plans:version', '2');
@@ -139,29 +137,29 @@ describe('a hash in Redis', () => {
       message: 'the hash changed while weir read it',
     });
     expect(rows.bytes).toBe(bytes);
-    expect(await rows.update(NEVER)).toBe('changed');
+    expect(await rows.update()).toBe('changed');
     await redis.del('plans', 'plans:version');
   });
 
   test('of a server that is killed while weir reads it, and comes back', async () => {
     await fill();
     const rows = rowsOf(address);
-    expect(await rows.update(NEVER)).toBe('changed');
+    expect(await rows.update()).toBe('changed');
     expect(await interrupt(rows, () => server.kill())).toEqual({
       kind: 'failed',
       reason: 'transfer',
       message: 'the connection was closed',
     });
-    expect(await rows.update(NEVER)).toMatchObject({ kind: 'failed', reason: 'connection' });
+    expect(await rows.update()).toMatchObject({ kind: 'failed', reason: 'connection' });
     await server.restart();
-    expect(await rows.update(NEVER)).toMatchObject({
+    expect(await rows.update()).toMatchObject({
       reason: 'content',
       message: 'the hash does not exist',
     });
     expect(load(rows).rows).toBe(ROWS);
     await fill();
     // The new process may return the fields in another order.
-    expect(await rows.update(NEVER)).toMatch(/changed/);
+    expect(await rows.update()).toMatch(/changed/);
     expect(load(rows)).toMatchObject({ rows: ROWS, refused: 0 });
   });
 

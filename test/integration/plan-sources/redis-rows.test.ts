@@ -11,7 +11,6 @@ import { TempDir } from '../../support/process/temp-dir.js';
 import { redisClient } from '../../support/redis/redis-client.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 
-const NEVER = new AbortController().signal;
 const ROWS = 5000;
 const MIB = 1024 * 1024;
 
@@ -62,7 +61,7 @@ test('reads the fields of the hash as rows', async () => {
     '{',
   );
   const rows = rowsOf(address);
-  expect(await rows.update(NEVER)).toBe('changed');
+  expect(await rows.update()).toBe('changed');
   const { policySet, errors, warnings } = load(address, rows);
   expect(errors).toEqual([]);
   expect(warnings).toMatchObject([{ file: address, message: expect.stringContaining('not a JSON object') }]);
@@ -77,25 +76,25 @@ test('reads the rows again only if the version has changed', async () => {
   const rows = rowsOf(addressOf('plans'));
   await redis.hset('plans', 'acme', 'gold');
   await redis.set('plans:version', '1');
-  expect(await rows.update(NEVER)).toBe('changed');
+  expect(await rows.update()).toBe('changed');
   await redis.hset('plans', 'acme', '{"calls":2}');
-  expect(await rows.update(NEVER)).toBe('unchanged');
+  expect(await rows.update()).toBe('unchanged');
   await redis.incr('plans:version');
-  expect(await rows.update(NEVER)).toBe('changed');
+  expect(await rows.update()).toBe('changed');
   // Without a version, weir compares the rows.
   await redis.del('plans:version');
-  expect(await rows.update(NEVER)).toBe('unchanged');
+  expect(await rows.update()).toBe('unchanged');
   await redis.hset('plans', 'acme', 'gold');
-  expect(await rows.update(NEVER)).toBe('changed');
+  expect(await rows.update()).toBe('changed');
 });
 
 test('a hash with too many bytes is refused, and the rows stay', async () => {
   const rows = rowsOf(addressOf('plans'));
   await redis.hset('plans', 'acme', 'gold', 'other', 'x'.repeat(100_000));
-  expect(await rows.update(NEVER)).toBe('changed');
+  expect(await rows.update()).toBe('changed');
   const before = rows.bytes;
   await redis.hset('plans', 'other', 'x'.repeat(130 * MIB));
-  expect(await rows.update(NEVER)).toEqual(failed('too_large', 'the answer has more than 128 MiB'));
+  expect(await rows.update()).toEqual(failed('too_large', 'the answer has more than 128 MiB'));
   expect(rows.bytes).toBe(before);
 });
 
@@ -117,27 +116,25 @@ test('a thread reads the rows, and another one follows if it ends', async () => 
 
 test('a missing hash, another type and a wrong login change nothing', async () => {
   const rows = rowsOf(addressOf('plans'));
-  expect(await rows.update(NEVER)).toEqual(failed('content', 'the hash does not exist'));
+  expect(await rows.update()).toEqual(failed('content', 'the hash does not exist'));
   await redis.set('plans', 'x');
-  expect(await rows.update(NEVER)).toEqual(failed('content', 'the key is not a hash, but a string'));
+  expect(await rows.update()).toEqual(failed('content', 'the key is not a hash, but a string'));
   const guarded = await startRedis({ args: ['--requirepass', 'right'] });
   const address = `redis://127.0.0.1:${guarded.port}/plans`;
   const admin = redisClient(guarded.port, { password: 'right' });
   await admin.hset('plans', 'acme', 'gold');
-  expect(await rowsOf(address, dir.write('wrong', 'wrong\n')).update(NEVER)).toEqual(
-    failed('login', 'WRONGPASS'),
-  );
+  expect(await rowsOf(address, dir.write('wrong', 'wrong\n')).update()).toEqual(failed('login', 'WRONGPASS'));
   const own = rowsOf(address, dir.write('right', 'right\n'));
-  expect(await own.update(NEVER)).toBe('changed');
+  expect(await own.update()).toBe('changed');
   await guarded.stop();
-  expect(await own.update(NEVER)).toEqual(failed('connection', 'ECONNREFUSED'));
+  expect(await own.update()).toEqual(failed('connection', 'ECONNREFUSED'));
 });
 
 test('a Redis that does not answer ends the attempt in time', async () => {
   await redis.hset('plans', 'acme', 'gold');
   server.pause();
   try {
-    expect(await rowsOf(addressOf('plans'), '', 200).update(NEVER)).toEqual(
+    expect(await rowsOf(addressOf('plans'), '', 200).update()).toEqual(
       failed('timeout', 'the answer was not complete'),
     );
   } finally {
@@ -147,22 +144,22 @@ test('a Redis that does not answer ends the attempt in time', async () => {
 
 test('reads the hash of its database, and of no other', async () => {
   await redis.hset('plans', 'acme', 'gold');
-  expect(await rowsOf(`${addressOf('plans')}?db=1`).update(NEVER)).toEqual(
+  expect(await rowsOf(`${addressOf('plans')}?db=1`).update()).toEqual(
     failed('content', 'the hash does not exist'),
   );
-  expect(await rowsOf(`${addressOf('plans')}?db=9999`).update(NEVER)).toEqual(
+  expect(await rowsOf(`${addressOf('plans')}?db=9999`).update()).toEqual(
     failed('connection', 'DB index is out of range'),
   );
   await redis.move('plans', 1);
-  expect(await rowsOf(`${addressOf('plans')}?db=1`).update(NEVER)).toBe('changed');
+  expect(await rowsOf(`${addressOf('plans')}?db=1`).update()).toBe('changed');
 });
 
 test('a password that Redis does not need, and one that it does not know', async () => {
   await redis.hset('plans', 'acme', 'gold');
   const password = dir.write('password', 'secret\n');
-  expect(await rowsOf(addressOf('plans'), password).update(NEVER)).toBe('changed');
+  expect(await rowsOf(addressOf('plans'), password).update()).toBe('changed');
   const renamed = await startRedis({ args: ['--rename-command', 'AUTH', ''] });
-  const refused = await rowsOf(`redis://127.0.0.1:${renamed.port}/plans`, password).update(NEVER);
+  const refused = await rowsOf(`redis://127.0.0.1:${renamed.port}/plans`, password).update();
   expect(refused).toEqual(failed('connection', 'unknown command'));
   expect(JSON.stringify(refused)).not.toContain('secret');
 });
@@ -177,7 +174,7 @@ test.each([
   try {
     const { port } = tls.address() as AddressInfo;
     const address = `rediss://${host}:${port}/plans`;
-    expect(await rowsOf(address).update(NEVER)).toMatchObject({ kind: 'failed', reason: 'connection' });
+    expect(await rowsOf(address).update()).toMatchObject({ kind: 'failed', reason: 'connection' });
     expect(asked).toEqual(names);
   } finally {
     await new Promise((resolve) => tls.close(resolve));

@@ -1,4 +1,4 @@
-import type { Timers } from '../../../src/config/files/file-policy-provider.js';
+import type { TimerSource } from '../../../src/runtime/timers.js';
 
 interface Pending {
   readonly callback: () => void;
@@ -6,7 +6,7 @@ interface Pending {
 }
 
 /** Timers that run when a test runs them. */
-export class FakeTimers implements Timers {
+export class FakeTimers implements Pick<TimerSource, 'set' | 'clear'> {
   private pending: Pending[] = [];
 
   set(callback: () => void, delayMs: number): unknown {

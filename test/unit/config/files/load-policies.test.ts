@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, truncateSync } from 'node:fs';
 import { beforeEach, expect, test } from '@jest/globals';
-import { fileProgress } from '../../../../src/cli/load-options.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
@@ -27,21 +26,6 @@ test('a directory: YAML files by name, without dotfiles, other files and directo
   expect(loaded.errors).toEqual([]);
   expect([...loaded.policySet.domains.keys()]).toEqual(['a', 'b', 'c']);
   expect(loaded.files).toEqual([dir.join('a.yaml'), dir.join('b.yml'), dir.join('z-link.yaml')]);
-});
-
-test('a load in this thread reports the number of files', () => {
-  for (const name of ['a', 'b', 'c']) dir.write(`${name}.yaml`, `domain: ${name}\n`);
-  const said: string[] = [];
-  let now = 0;
-  const onFile = fileProgress('check-config', { err: (text) => said.push(text) }, () => now);
-  const read = (at: number, of: number): void => {
-    now += 1500;
-    onFile(at, of);
-  };
-  expect(loadPolicies([dir.path], { onFile: read }).errors).toEqual([]);
-  expect(said).toEqual(['weir check-config: 1 of 3 files read\n']);
-  read(2, 3);
-  expect(said.slice(1)).toEqual(['weir check-config: 2 of 3 files read\n']);
 });
 
 test('several paths, each file once', () => {
