@@ -12,7 +12,7 @@ import { limitPart, shapePart, sharedMatcherPart, textPart } from './bucket-key.
 export const RULE_DIGEST_LENGTH = 22;
 
 /** Returns the place of a node, below another place, as a text that no other node of the domain has. */
-export function placeBelow(
+function placeBelow(
   above: string,
   { key, value, matcher }: Pick<NodeFields, 'key' | 'value' | 'matcher'>,
 ): string {
