@@ -11,7 +11,7 @@ import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { workersOf } from '../support/weir/workers.js';
 
-/** Enough rules that a policy is built in many slices. */
+/** Enough rules that a load takes longer than a request. */
 const RULES = 600;
 const FLIPS = 4;
 

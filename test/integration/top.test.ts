@@ -114,21 +114,6 @@ describe.each([
     );
     expect(counted).toBe('tenant json 0 1 0.2');
   });
-
-  test('answers an invalid and an empty query', async () => {
-    const ask = (method: string, body?: string) =>
-      httpRequest(server.debugPort, '/top', {
-        method,
-        headers: { 'content-type': 'application/json' },
-        ...(body !== undefined && { body }),
-      });
-    expect((await ask('GET')).status).toBe(405);
-    expect(await ask('POST', '{"by":"hits"}')).toMatchObject({
-      status: 400,
-      body: expect.stringContaining('by'),
-    });
-    expect((await ask('POST', 'nothing')).status).toBe(400);
-  });
 });
 
 test('weir top adds up several replicas, and names one that does not answer', async () => {

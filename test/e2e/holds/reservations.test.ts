@@ -55,7 +55,6 @@ describe.each(['memory', 'redis'] as const)('with the store %s', (store) => {
       weirPort: weir.grpcPort,
       upstreamPort: upstream.port,
       keys: ['bucket', 'window', 'lenient', 'model'],
-      readsStreams: true,
     });
     caller = http2Caller(envoy.port);
   });
@@ -89,17 +88,6 @@ describe.each(['memory', 'redis'] as const)('with the store %s', (store) => {
     expect(await open.status).toBe(200);
     await waitFor('the settlement', async () => (await settledWith(use)) === settled + 1 || undefined);
     expect(await peeks.left(`${key}=${id}`)).toBe(left);
-  });
-
-  test('charges the use in the last event of a streamed response', async () => {
-    const id = `${store} stream`;
-    const open = caller.get('/stream', { window: id, 'x-id': id });
-    const call = await upstream.next(id);
-    call.begin(200);
-    // The filter that reads the use delays no part of the response.
-    expect(await open.status).toBe(200);
-    call.end('data: {"usage":{"total_tokens":1234}}\n\n');
-    await peeks.until(`window=${id}`, BUDGET - 1234);
   });
 
   test('keeps the estimate of a client that leaves, and settles all holds of its request', async () => {

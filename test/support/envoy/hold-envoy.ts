@@ -9,23 +9,12 @@ const token = {
   },
 };
 
-/** Holds at the start of a request. Settles at its end, with the use that `format` yields, or without a known use. */
-const holdAndSettle = (headers: readonly string[], format: string) => [
+/** Holds at the start of a request. Settles at its end, with the use in a header of the response, if it has one. */
+const holdAndSettle = (headers: readonly string[]) => [
   ...headers.map((header) => ({ actions: [fromHeader(header)] })),
-  { apply_on_stream_done: true, hits_addend: { format }, actions: [token] },
+  { apply_on_stream_done: true, hits_addend: { format: '%RESP(x-tokens-used)%' }, actions: [token] },
   { apply_on_stream_done: true, actions: [token, generic('done', '1')] },
 ];
-
-/** Reads the use from the last event of a streamed response, without buffering the response. */
-const USE_OF_STREAM = `
-function envoy_on_response(handle)
-  local last = ""
-  for chunk in handle:bodyChunks() do
-    last = (last .. chunk:getBytes(0, chunk:length())):sub(-4096)
-  end
-  local used = last:match('"total_tokens":%s*(%d+)')
-  if used then handle:streamInfo():dynamicMetadata():set("llm", "used", used) end
-end`;
 
 /** Paths of {@link startHoldEnvoy}, and the further fields of their actions. */
 const PATHS: Readonly<Record<string, object>> = {
@@ -33,7 +22,6 @@ const PATHS: Readonly<Record<string, object>> = {
   '/redirect': { internal_redirect_policy: { max_internal_redirects: 1 } },
   '/timeout': { timeout: '0.2s' },
   '/socket': { timeout: '0s', upgrade_configs: [{ upgrade_type: 'websocket' }] },
-  '/stream': { timeout: '0s' },
   '/': { timeout: '0s' },
 };
 
@@ -45,8 +33,6 @@ export interface HoldEnvoyOptions {
   readonly keys: readonly string[];
   /** Timeout of a decision. */
   readonly timeout?: string;
-  /** Whether the use on the path `/stream` is in the body of the response, as `"total_tokens":5`. */
-  readonly readsStreams?: boolean;
 }
 
 /**
@@ -70,21 +56,8 @@ descriptors:
 export const EXPORT_KEYS = ['tenant', 'brief', 'budget'];
 
 /** Starts a real Envoy that holds and settles. It denies requests for which weir does not answer. */
-export function startHoldEnvoy({ keys, readsStreams, ...options }: HoldEnvoyOptions): Promise<RouteEnvoy> {
-  const routes = Object.entries(PATHS).map(
-    ([path, action]): LimitedRoute => ({
-      path,
-      rateLimits: holdAndSettle(
-        keys,
-        path === '/stream' ? '%DYNAMIC_METADATA(llm:used)%' : '%RESP(x-tokens-used)%',
-      ),
-      action,
-    }),
-  );
-  return startRouteEnvoy({
-    ...options,
-    ...(readsStreams === true && { lua: USE_OF_STREAM }),
-    failureModeDeny: true,
-    routes,
-  });
+export function startHoldEnvoy({ keys, ...options }: HoldEnvoyOptions): Promise<RouteEnvoy> {
+  const rateLimits = holdAndSettle(keys);
+  const routes = Object.entries(PATHS).map(([path, action]): LimitedRoute => ({ path, rateLimits, action }));
+  return startRouteEnvoy({ ...options, failureModeDeny: true, routes });
 }
