@@ -91,7 +91,7 @@ export const MAX_KEY_UNITS = 256;
 
 /** Number of words in a slot, and the position of each word. */
 const SLOT_WORDS = 4;
-export const [HASH, START, VALUES, LINE] = [0, 1, 2, 3] as const;
+const [HASH, START, VALUES, LINE] = [0, 1, 2, 3] as const;
 
 const HASH_START = 0x811c_9dc5;
 const HASH_PRIME = 0x0100_0193;
