@@ -1,7 +1,7 @@
 import { type LoadedPolicies, loadPolicies } from '../config/files/load-policies.js';
-import { shellText } from '../config/show/shell-text.js';
 import { countProblems, formatProblem } from '../config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../policy/compiled-policy.js';
+import { shellText } from '../runtime/printable.js';
 import { plural } from '../runtime/texts.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io, usageError } from './io.js';

@@ -1,9 +1,9 @@
 import { CODE, type DescriptorStatus, type RateLimitResponse } from '../codec/messages.js';
 import { loadPolicies } from '../config/files/load-policies.js';
 import { explain } from '../config/show/explain.js';
-import { shellText } from '../config/show/shell-text.js';
 import { didYouMean, type KeyPath, whyUnmatched } from '../config/show/why-unmatched.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
+import { shellText } from '../runtime/printable.js';
 import { defaultOf } from '../server/settings/settings-table.js';
 import { callDebugPort } from './call/debug-call.js';
 import { type DebugServer, debugName, readDebugServer } from './call/debug-server.js';

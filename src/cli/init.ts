@@ -1,8 +1,7 @@
 import { lstatSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { shellWord } from '../config/show/shell-text.js';
 import { readAsset } from '../runtime/assets.js';
-import { printableLine } from '../runtime/printable.js';
+import { printableLine, shellWord } from '../runtime/printable.js';
 import { readArguments } from './arguments.js';
 import { CommandError, EXIT, type Io, usageError } from './io.js';
 

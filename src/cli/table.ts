@@ -1,4 +1,4 @@
-import { shellText } from '../config/show/shell-text.js';
+import { shellText } from '../runtime/printable.js';
 import { listSome } from '../runtime/texts.js';
 import { CommandError, EXIT } from './io.js';
 

@@ -1,9 +1,9 @@
 import type { PolicyProvider } from '../config/policy-provider.js';
-import { shellText } from '../config/show/shell-text.js';
 import { didYouMean, type KeyPath, rulePaths, whyUnmatched } from '../config/show/why-unmatched.js';
 import type { Entry } from '../limiter/entry.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import type { Closers } from '../runtime/closers.js';
+import { shellText } from '../runtime/printable.js';
 import { listSome, shown } from '../runtime/texts.js';
 import { throttledLog } from '../runtime/timers.js';
 import type { DecisionWarnings } from '../service/decision-observer.js';

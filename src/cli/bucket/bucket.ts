@@ -8,9 +8,8 @@ import {
   type ShownBucket,
   type ShownHolds,
 } from '../../admin/buckets/messages.js';
-import { shellText } from '../../config/show/shell-text.js';
 import { nearest } from '../../runtime/nearest-name.js';
-import { printable, printableJson } from '../../runtime/printable.js';
+import { printable, printableJson, shellText } from '../../runtime/printable.js';
 import { REMOVED_COMMANDS } from '../../runtime/removed-names.js';
 import { secondsText } from '../../runtime/texts.js';
 import { type ParsedArguments, readArguments } from '../arguments.js';

@@ -1,9 +1,9 @@
 import { type LoadedPolicies, loadParts, loadPolicies } from '../../config/files/load-policies.js';
 import { manifestsOf } from '../../config/manifests/config-maps.js';
-import { shellText } from '../../config/show/shell-text.js';
 import { type ConfigProblem, formatProblem } from '../../config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
+import { shellText } from '../../runtime/printable.js';
 import { plural } from '../../runtime/texts.js';
 import { loadOptions } from '../../server/policies/policy-place.js';
 import type { Settings } from '../../server/settings/settings-table.js';

@@ -1,7 +1,6 @@
 import type { PolicySet } from '../../policy/compiled-policy.js';
-import { printable, printableLine } from '../../runtime/printable.js';
+import { printable, printableLine, shellText } from '../../runtime/printable.js';
 import { listSome, plural } from '../../runtime/texts.js';
-import { shellText } from '../show/shell-text.js';
 import { type DiffSummary, type Effect, type PolicyChange, summaryOf } from './change.js';
 import { diffPolicies } from './diff-policies.js';
 

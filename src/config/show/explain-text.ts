@@ -8,10 +8,9 @@ import {
 } from '../../policy/describe.js';
 import { type CustomerPlan, describeCustomerPlan } from '../../policy/plans/plan-nodes.js';
 import type { Rule } from '../../policy/rule.js';
-import { printableLine } from '../../runtime/printable.js';
+import { printableLine, shellText } from '../../runtime/printable.js';
 import { deniedJson, headersJson, ruleJson } from './dump-tree.js';
 import type { BucketPlace, ExplainedRule, Explanation, Origin } from './explain.js';
-import { shellText } from './shell-text.js';
 
 /**
  * Returns the explanation as text for a terminal. `placeOf` returns where the bucket of a rule is in Redis, if it has

@@ -1,8 +1,8 @@
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { nearest } from '../../runtime/nearest-name.js';
+import { shellText } from '../../runtime/printable.js';
 import { plural } from '../../runtime/texts.js';
-import { shellText } from './shell-text.js';
 
 /** Keys of the entries that lead to a rule, from the first level on. */
 export type KeyPath = readonly string[];

@@ -1,5 +1,5 @@
-import { shellText } from '../../config/show/shell-text.js';
 import { nearest } from '../../runtime/nearest-name.js';
+import { shellText } from '../../runtime/printable.js';
 import { REMOVED_VARIABLE_NAMES, removedVariable } from '../../runtime/removed-names.js';
 import { withoutAddressSecrets } from '../../runtime/shown-address.js';
 import { compileGoRegExp, GoRegExp } from '../../telemetry/go-regexp.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { shellText } from '../../../../src/config/show/shell-text.js';
 import { didYouMean, rulePaths, whyUnmatched } from '../../../../src/config/show/why-unmatched.js';
+import { shellText } from '../../../../src/runtime/printable.js';
 import { cases } from '../../../support/assert/cases.js';
 import { policyOf } from '../../../support/policy/policies.js';
 
