@@ -1,6 +1,6 @@
 // The table of docs/reference/bounds.md, which `npm run docs` writes: the work and memory that callers, clients of
 // views, Redis and management servers can cause. The numbers are the constants of the source.
-import { MAX_QUESTION_BYTES } from '../../src/admin/admin-endpoint.js';
+import { MAX_QUESTION_BYTES } from '../../src/admin/admin-access.js';
 import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../../src/admin/admin-tokens.js';
 import { MAX_QUESTIONS } from '../../src/admin/buckets/bucket-admin.js';
 import { MAX_LIMITS_LISTED } from '../../src/admin/buckets/found-limits.js';

@@ -1,12 +1,9 @@
-import type { Clock } from '../limiter/clock.js';
-import type { PolicySet } from '../policy/compiled-policy.js';
 import { reportBrokenInvariants } from '../runtime/invariant.js';
 import { showsColours } from '../runtime/texts.js';
 import { throttledLog } from '../runtime/timers.js';
 import { LogOutput, standardOutput } from '../telemetry/log-output.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { domainPhases } from './ports/endpoints.js';
 import type { Settings } from './settings/settings-table.js';
 
 /**
@@ -40,19 +37,4 @@ export function logBrokenInvariants(log: Logger, metrics: Metrics): () => void {
       'weir is in an impossible internal state because of a bug in weir; please report this log line',
     );
   });
-}
-
-/**
- * Logs the last line of a start. `process` describes this process, `source` is the place of `policies`, which are in
- * effect.
- */
-export function logServing(
-  log: Logger,
-  process: Readonly<Record<string, string | number>>,
-  source: string,
-  policies: PolicySet | undefined,
-  clock: Clock,
-): void {
-  const domains = domainPhases(policies, clock).map(({ domain, phase }) => `${domain} (${phase})`);
-  log.info({ ...process, source, policy: policies?.version ?? 'none', domains }, 'weir serves');
 }

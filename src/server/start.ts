@@ -1,8 +1,7 @@
-import type { AdminService } from '../admin/admin-endpoint.js';
 import { bucketsService } from '../admin/buckets/bucket-admin.js';
 import { differingWorkers, type HealthDetail } from '../admin/health-detail.js';
 import { historyService, lastPoint, recordHistory } from '../admin/page/history-service.js';
-import { OverviewBuilder, OverviewService } from '../admin/page/overview-service.js';
+import { OverviewService, overviewOf } from '../admin/page/overview-service.js';
 import { topService } from '../admin/top/top-answer.js';
 import { currentSecretKeys } from '../admin/top/top-counts.js';
 import { systemClock } from '../limiter/clock.js';
@@ -11,11 +10,10 @@ import { measurePolicies } from './metrics/server-metrics.js';
 import { openPolicies } from './policies/open-policies.js';
 import { logChanges } from './policies/policy-log.js';
 import { policySource } from './policies/policy-place.js';
-import { healthText } from './ports/endpoints.js';
-import { HttpPorts } from './ports/http-ports.js';
+import { domainPhases, HttpPorts, healthText } from './ports/http-ports.js';
 import { openDebugFiles } from './ports/tokens-file.js';
 import type { ServerCore, ServerParts } from './server-core.js';
-import { createServerLogger, logServing } from './server-logger.js';
+import { createServerLogger } from './server-logger.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
@@ -96,14 +94,20 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
     ...core.detail(),
   });
-  const page = openPage(core, parts, detail);
+  const { overview, history } = openPage(core, parts, detail);
+  const top = topService({
+    capacity: settings.topBuckets,
+    ask: core.top,
+    secretKeys: currentSecretKeys(policies),
+    policies: () => policies.current(),
+  });
   const ports = new HttpPorts({ settings, clock, log, metrics: () => core.metricsText() }, closers);
   // The debug port opens first, so that it is available before the service counts as started.
   const debug = await ports.openDebug({
     policies,
     stats: () => core.statsText(),
     differing: () => differingWorkers(core.detail(), policies.current()?.version ?? 'none'),
-    administration: [bucketsService(core.administer), topOf(core, parts), ...page.services],
+    administration: [bucketsService(core.administer), top, overview, history],
     debugFiles,
     count: core.metrics.adminCalls,
   });
@@ -112,28 +116,22 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const addresses = { ...serving, debug: debug.address, ...(prometheus !== undefined && { prometheus }) };
   const workers = settings.workers > 1 && { workers: settings.workers };
   const about = { version, ...addresses, store: core.detail().store, ...workers };
-  logServing(log, about, policySource(settings), policies.current(), clock);
+  const inEffect = policies.current();
+  const domains = domainPhases(inEffect, clock).map(({ domain, phase }) => `${domain} (${phase})`);
+  const source = policySource(settings);
+  log.info({ ...about, source, policy: inEffect?.version ?? 'none', domains }, 'weir serves');
   return {
     reload: () => policies.reload('signal'),
     failed: core.failed,
     async drain(why) {
-      await core.drain(
-        why,
-        page.closeBeforeDrain((graceMs) => debug.drain(graceMs)),
-      );
+      await core.drain(why, (graceMs) => {
+        overview.close();
+        return debug.drain(graceMs);
+      });
       await closers.close();
       log.info('drained');
     },
   };
-}
-
-function topOf({ top }: ServerCore, { settings, policies }: ServerParts): AdminService {
-  return topService({
-    capacity: settings.topBuckets,
-    ask: top,
-    secretKeys: currentSecretKeys(policies),
-    policies: () => policies.current(),
-  });
 }
 
 /** Returns the function that opens this process as the only one, or as the primary process of workers. */
@@ -142,33 +140,22 @@ async function openerOf({ workers }: Settings): Promise<(parts: ServerParts) => 
   return (await import('./server-core.js')).openSingleProcess;
 }
 
-/** Endpoints of the page on the debug port, other than `/buckets` and `/top`. */
-interface PageServices {
-  readonly services: readonly AdminService[];
-  /** Returns a drain that ends the event streams of pages before it calls `drain`. */
-  closeBeforeDrain(drain: (graceMs: number) => Promise<void>): (graceMs: number) => Promise<void>;
-}
-
-/** Records the decisions of `core` in steps, and opens the endpoints that show them and the state of the server. */
+/**
+ * Records the decisions of `core` in steps. Returns the endpoints of the page that show them and the state of the
+ * server, other than `/buckets` and `/top`.
+ */
 function openPage(
   { nodes, rates }: Pick<ServerCore, 'nodes' | 'rates'>,
   { settings, clock, policies, log, closers }: ServerParts,
   detail: () => HealthDetail,
-): PageServices {
+) {
   const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
   const recorded = recordHistory(settings.historyRules, clock, rates, onError, closers);
   const keeps = { top: settings.topBuckets, history: settings.historyRules };
-  const builder = new OverviewBuilder({ clock, policies, keeps, detail, nodes });
   const overview = new OverviewService({
-    tell: () => builder.tell(),
+    tell: overviewOf({ clock, policies, keeps, detail, nodes }),
     point: () => lastPoint({ recorded, clock }),
     onStep: (listener) => recorded.onStep(listener),
   });
-  return {
-    services: [overview, historyService({ recorded, clock })],
-    closeBeforeDrain: (drain) => (graceMs) => {
-      overview.close();
-      return drain(graceMs);
-    },
-  };
+  return { overview, history: historyService({ recorded, clock }) };
 }

@@ -4,8 +4,7 @@ import { NO_SECRETS, redactEntries } from '../../policy/redact.js';
 import { shown } from '../../runtime/texts.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCounter, AdminResult } from '../../telemetry/metrics.js';
-import type { AdminCaller } from '../admin-access.js';
-import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
+import type { AdminAnswer, AdminCaller, AdminService } from '../admin-access.js';
 import { changeBuckets, releaseHolds } from './bucket-changes.js';
 import { findLimits } from './found-limits.js';
 import {
@@ -16,8 +15,13 @@ import {
   changesSomething,
   READING_ACTIONS,
 } from './messages.js';
-import { type QuestionContext, QuestionFailure } from './question-context.js';
-import { domainNames, readQuestion, unknownDomain } from './read-question.js';
+import {
+  domainNames,
+  type QuestionContext,
+  QuestionFailure,
+  readQuestion,
+  unknownDomain,
+} from './read-question.js';
 import { showBuckets } from './shown-buckets.js';
 
 /** Maximum number of questions that are answered at the same time. Further ones are refused. */

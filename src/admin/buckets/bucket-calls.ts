@@ -5,7 +5,7 @@ import { refillWhole, type TokenBucketRate } from '../../limiter/token-bucket.js
 import { BrokenInvariant } from '../../runtime/invariant.js';
 import type { MatchedTake } from '../../service/request-context.js';
 import type { BucketLevel } from './messages.js';
-import type { QuestionContext } from './question-context.js';
+import type { QuestionContext } from './read-question.js';
 
 /** Number of buckets that are read or changed at the same time. */
 const MAX_CONCURRENT_CALLS = 20;

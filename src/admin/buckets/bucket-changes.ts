@@ -20,8 +20,8 @@ import {
   mayHaveChanged,
   type QuestionContext,
   QuestionFailure,
-} from './question-context.js';
-import { quotedText } from './read-question.js';
+  quotedText,
+} from './read-question.js';
 import {
   answerTo,
   failureOfAll,

@@ -22,8 +22,7 @@ import { applyReplacesAndQuotas } from '../../service/enforcement.js';
 import { matchAndPlan, matchRules, OVERRIDE_UNITS, takeWithoutBlock } from '../../service/match.js';
 import { type DescriptorState, type MatchedTake, RequestContext } from '../../service/request-context.js';
 import type { BucketAction, BucketQuestion } from './messages.js';
-import { type QuestionContext, QuestionFailure } from './question-context.js';
-import { type OverrideLimit, readOverride } from './read-question.js';
+import { type OverrideLimit, type QuestionContext, QuestionFailure, readOverride } from './read-question.js';
 
 /** Maximum number of limits that an answer lists. Further ones are counted. */
 export const MAX_LIMITS_LISTED = 200;

@@ -7,7 +7,7 @@ import { askBuckets, type BucketFound, levelOf } from './bucket-calls.js';
 import type { FoundLimit, FoundLimits } from './found-limits.js';
 import { shownHolds } from './holds/holds.js';
 import type { BucketAnswer, BucketQuestion, ShownBucket } from './messages.js';
-import { type QuestionContext, QuestionFailure } from './question-context.js';
+import { type QuestionContext, QuestionFailure } from './read-question.js';
 
 /** A validated question with the policy of its domain, and the limits for its entries. */
 export interface PolicyQuestion {

@@ -4,7 +4,7 @@ import type { Closers } from '../../runtime/closers.js';
 import { Signal } from '../../runtime/signal.js';
 import { type FailureCounts, RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
 import type { RateCounts } from '../../telemetry/rule-series.js';
-import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
+import type { AdminAnswer, AdminService } from '../admin-access.js';
 import type {
   AllSeries,
   HistoryAnswer,

@@ -3,8 +3,7 @@ import { formatProblem } from '../../config/yaml/config-problem.js';
 import { type EventFeed, jsonEvent, type SendEvent, type ServerEvent } from '../../http/event-feed.js';
 import type { Clock } from '../../limiter/clock.js';
 import { phaseAt } from '../../policy/rule.js';
-import type { AdminCaller } from '../admin-access.js';
-import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
+import type { AdminAnswer, AdminCaller, AdminService } from '../admin-access.js';
 import type { HealthDetail, StoreNode } from '../health-detail.js';
 import type { HistoryPoint, Overview, OverviewAnswer, OverviewDomain, OverviewNode } from './messages.js';
 
@@ -23,23 +22,19 @@ interface OverviewSource {
   nodes(): readonly (readonly StoreNode[])[];
 }
 
-/** Builds overviews of the server, and remembers when the policies were last reloaded. */
-export class OverviewBuilder {
-  readonly #source: OverviewSource;
-  #reloadedMicros: number;
-
-  constructor(source: OverviewSource) {
-    const { clock, policies } = source;
-    this.#source = source;
-    this.#reloadedMicros = clock.wallMicros();
-    policies.onReload(() => {
-      this.#reloadedMicros = clock.wallMicros();
-    });
-  }
-
-  tell(): Overview {
-    const { clock, policies, keeps } = this.#source;
-    const { status, reason, version, uptimeSeconds, store, storeUp, workers = [] } = this.#source.detail();
+/** Returns a function that describes the server, and that knows when the policies were last reloaded. */
+export function overviewOf({ clock, policies, keeps, detail, nodes }: OverviewSource): () => Overview {
+  let reloadedMicros = clock.wallMicros();
+  policies.onReload(() => {
+    reloadedMicros = clock.wallMicros();
+  });
+  const overviewDomain = ({ domain, state, files }: Omit<OverviewDomain, 'phase'>): OverviewDomain => {
+    const inForce = policies.current()?.domains.get(domain);
+    const phase = inForce && { phase: phaseAt(inForce.phase, clock.wallMicros()) };
+    return { domain, state, files: files.slice(0, MAX_FILES), ...phase };
+  };
+  return () => {
+    const { status, reason, version, uptimeSeconds, store, storeUp, workers = [] } = detail();
     const errors = policies.errors();
     const domains = policies.domains();
     const inEffect = policies.current()?.version ?? 'none';
@@ -48,7 +43,7 @@ export class OverviewBuilder {
       now: seconds(clock.wallMicros()),
       uptime_seconds: uptimeSeconds,
       health: { status, ...(reason !== undefined && { reason }) },
-      store: { name: store, up: storeUp, nodes: nodesOf(this.#source.nodes()) },
+      store: { name: store, up: storeUp, nodes: nodesOf(nodes()) },
       workers: workers.map(({ id, pid, status, storeUp, silentSeconds, policy = inEffect }) => ({
         id,
         pid,
@@ -59,22 +54,15 @@ export class OverviewBuilder {
       })),
       policy: {
         version: inEffect,
-        domains: domains.slice(0, MAX_OVERVIEW_DOMAINS).map((one) => this.#domain(one)),
+        domains: domains.slice(0, MAX_OVERVIEW_DOMAINS).map(overviewDomain),
         more_domains: Math.max(0, domains.length - MAX_OVERVIEW_DOMAINS),
-        reload: { result: errors.length === 0 ? 'ok' : 'error', at: seconds(this.#reloadedMicros) },
+        reload: { result: errors.length === 0 ? 'ok' : 'error', at: seconds(reloadedMicros) },
         errors: errors.filter(({ count }) => count === undefined).map(formatProblem),
         more_errors: errors.reduce((sum, { count = 0 }) => sum + count, 0),
       },
       keeps,
     };
-  }
-
-  #domain({ domain, state, files }: Pick<OverviewDomain, 'domain' | 'state' | 'files'>): OverviewDomain {
-    const { policies, clock } = this.#source;
-    const inForce = policies.current()?.domains.get(domain);
-    const phase = inForce && { phase: phaseAt(inForce.phase, clock.wallMicros()) };
-    return { domain, state, files: files.slice(0, MAX_FILES), ...phase };
-  }
+  };
 }
 
 function seconds(wallMicros: number): number {

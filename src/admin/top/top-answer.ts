@@ -14,7 +14,7 @@ import {
   type TopSpan,
   type TopSpanSummary,
 } from '../../telemetry/top/top-buckets.js';
-import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
+import type { AdminAnswer, AdminService } from '../admin-access.js';
 import type { TopAnswer, TopBucket, TopQuestion } from '../buckets/messages.js';
 import { quotedText, unknownDomain } from '../buckets/read-question.js';
 

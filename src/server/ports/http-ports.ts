@@ -1,11 +1,26 @@
-import { DebugPortAccess } from '../../admin/admin-access.js';
-import { type AdminService, adminEndpoint } from '../../admin/admin-endpoint.js';
-import type { HealthVerdict } from '../../admin/health-detail.js';
+import { Registry } from '@prometheus-io/client';
+import { type AdminService, adminEndpoint, DebugPortAccess } from '../../admin/admin-access.js';
+import type { DifferingWorker, HealthDetail, HealthVerdict } from '../../admin/health-detail.js';
+import { pageAnswer } from '../../admin/page/page-document.js';
+import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
+import type { ConfigForm } from '../../config/show/dump.js';
+import { renderConfig } from '../../config/threads/policy-task.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
 import { guardedViews, isLoopbackHost } from '../../http/cross-site.js';
-import { type HttpOptions, listenHttp } from '../../http/http.js';
+import {
+  type HttpAnswer,
+  type HttpEndpoint,
+  type HttpHead,
+  type HttpOptions,
+  JSON_TYPE,
+  listenHttp,
+  TEXT_TYPE,
+  text,
+} from '../../http/http.js';
 import { RenderQueue, TextView } from '../../http/text-view.js';
 import type { Clock } from '../../limiter/clock.js';
+import type { PolicySet } from '../../policy/compiled-policy.js';
+import { phaseAt } from '../../policy/rule.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCounter } from '../../telemetry/metrics.js';
@@ -14,15 +29,163 @@ import type { GrpcService } from '../grpc-service.js';
 import { parseListenAddress, servesReference } from '../settings/settings-check.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError, StartError } from '../start-error.js';
-import {
-  type DebugSource,
-  debugEndpoints,
-  debugNotFound,
-  healthEndpoint,
-  metricsEndpoint,
-} from './endpoints.js';
 import { jsonEndpoint } from './json-endpoint.js';
 import type { DebugFiles } from './tokens-file.js';
+
+type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
+
+/** Returns the body of `/healthcheck?detail`. */
+export function healthText(detail: HealthDetail, policies: ShownPolicies, clock: Clock): string {
+  const errors = policies.errors();
+  const phases = new Map(
+    domainPhases(policies.current(), clock).map(({ domain, phase }) => [domain, { phase }]),
+  );
+  const policy = {
+    // Without any valid policy so far, no version exists.
+    version: policies.current()?.version ?? 'none',
+    // A domain that is not in effect has no phase.
+    domains: policies
+      .domains()
+      .map(({ domain, files, state }) => ({ domain, files, state, ...phases.get(domain) })),
+    // `error` while an older version is in effect because the current files are invalid.
+    lastReload: errors.length === 0 ? 'ok' : 'error',
+    errors,
+  };
+  return `${JSON.stringify({ ...detail, policy }, null, 2)}\n`;
+}
+
+/** Returns the domains in effect with their current phases. */
+export function domainPhases(
+  policies: PolicySet | undefined,
+  clock: Clock,
+): readonly { readonly domain: string; readonly phase: string }[] {
+  const wallMicros = clock.wallMicros();
+  return [...(policies?.domains.values() ?? [])].map(({ domain, phase }) => ({
+    domain,
+    phase: phaseAt(phase, wallMicros),
+  }));
+}
+
+/** Returns `/healthcheck`, with `detail` as the body of `/healthcheck?detail`. `health` is fast, because probes are. */
+function healthEndpoint(health: () => HealthVerdict, detail: TextView): HttpEndpoint {
+  return {
+    path: '/healthcheck',
+    help: 'OK, or 500 if this server should not receive requests; ?detail returns details as JSON',
+    // Health probes may send any host name. Envoy sends the name of the cluster.
+    exposesData: ({ query }) => query.has('detail'),
+    answer: async ({ query }) => {
+      const body = query.has('detail') ? await detail.text() : undefined;
+      const { status: verdict, reason } = health();
+      const status = verdict === 'SERVING' ? 200 : 500;
+      if (body !== undefined) return { status, contentType: JSON_TYPE, body };
+      return text(status, status === 200 ? 'OK' : `${reason}\n`);
+    },
+  };
+}
+
+/** Returns an endpoint with metrics in Prometheus' text format. */
+function metricsEndpoint(path: string, metrics: TextView): HttpEndpoint {
+  return {
+    path,
+    help: 'Prometheus metrics',
+    answer: async () => ({
+      status: 200,
+      contentType: Registry.PROMETHEUS_CONTENT_TYPE,
+      body: await metrics.text(),
+    }),
+  };
+}
+
+/** Data that the endpoints on DEBUG_PORT show. */
+interface DebugSource {
+  readonly policies: ShownPolicies;
+  /** Statistics with the reference's names, as lines of `name: value`. */
+  stats(): Promise<string>;
+  differing(): readonly DifferingWorker[];
+}
+
+/** Returns the endpoints on DEBUG_PORT: those for operators (`administration`) and others. */
+function debugEndpoints(
+  { policies, stats, differing }: DebugSource,
+  clock: Clock,
+  queue: RenderQueue,
+  administration: readonly HttpEndpoint[],
+): readonly HttpEndpoint[] {
+  // Other texts need not wait for a thread that renders a large policy.
+  const configQueue = new RenderQueue();
+  const configView = (form: ConfigForm): TextView =>
+    new TextView(configQueue, () =>
+      renderConfig(form, {
+        policySet: policies.current(),
+        domains: policies.domains(),
+        errors: policies.errors(),
+        wallMicros: clock.wallMicros(),
+        differing: differing(),
+      }),
+    );
+  const lines = configView('lines');
+  const tree = configView('tree');
+  const asJson = configView('json');
+  const statistics = new TextView(queue, stats);
+  const endpoints: readonly HttpEndpoint[] = [
+    {
+      path: '/rlconfig',
+      help: 'the policies in effect, one line for each rule; ?format=json or ?format=tree shows complete policies',
+      answer: async ({ query }) => {
+        switch (query.get('format')) {
+          case null:
+            return { status: 200, contentType: TEXT_TYPE, body: await lines.text() };
+          case 'tree':
+            return { status: 200, contentType: TEXT_TYPE, body: await tree.text() };
+          case 'json':
+            return { status: 200, contentType: JSON_TYPE, body: await asJson.text() };
+          default:
+            return text(400, 'format must be json or tree, or omitted\n');
+        }
+      },
+    },
+    {
+      path: '/stats',
+      help: 'statistics with the names that envoyproxy/ratelimit uses',
+      answer: async () => ({ status: 200, contentType: TEXT_TYPE, body: await statistics.text() }),
+    },
+    ...administration,
+  ];
+  const first: HttpEndpoint = {
+    path: '/',
+    help: 'this list; browsers get a web page',
+    // The list and the page contain no data of this server.
+    exposesData: () => false,
+    answer: ({ headers }) =>
+      wantsPage(headers) ? pageAnswer() : text(200, endpointList([first, ...endpoints]), VARY_BY_ACCEPT),
+  };
+  return [first, ...endpoints];
+}
+
+/** The list and the page share an address. */
+const VARY_BY_ACCEPT = { vary: 'accept' };
+
+/** Returns whether the client accepts HTML, as browsers do. curl accepts any type. */
+function wantsPage({ accept = '' }: HttpHead['headers']): boolean {
+  return /(?:^|[\s,])text\/html(?:[\s;,]|$)/i.test(accept);
+}
+
+function endpointList(endpoints: readonly HttpEndpoint[]): string {
+  const lines = endpoints.map(({ path, help }) => `${path}: ${help}\n`);
+  return lines.sort().join('');
+}
+
+/** Returns the answer of the debug port for an unknown path. */
+function debugNotFound(path: string, endpoints: readonly HttpEndpoint[]): HttpAnswer {
+  if (path.startsWith('/debug/pprof')) {
+    return text(
+      404,
+      'pprof is available only in Go programs; for a profile, start weir with NODE_OPTIONS=--cpu-prof, ' +
+        'or send SIGUSR1 to weir and open chrome://inspect\n',
+    );
+  }
+  return text(404, `not found; the available paths are:\n${endpointList(endpoints)}`);
+}
 
 /** Dependencies of all HTTP ports of a process. */
 export interface HttpPortsOptions {

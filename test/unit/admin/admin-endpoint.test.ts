@@ -1,7 +1,11 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type AdminRight, DebugPortAccess } from '../../../src/admin/admin-access.js';
-import { adminEndpoint, MAX_QUESTION_BYTES } from '../../../src/admin/admin-endpoint.js';
+import {
+  type AdminRight,
+  adminEndpoint,
+  DebugPortAccess,
+  MAX_QUESTION_BYTES,
+} from '../../../src/admin/admin-access.js';
 import { findAdminToken, newAdminToken, readAdminTokens } from '../../../src/admin/admin-tokens.js';
 import { type HttpListener, listenHttp } from '../../../src/http/http.js';
 import type { Logger } from '../../../src/telemetry/logger.js';

@@ -9,7 +9,7 @@ import { settlementTake } from '../../../service/holds/hold-settlement.js';
 import type { MatchedTake } from '../../../service/request-context.js';
 import type { FoundLimit } from '../found-limits.js';
 import type { ShownBucket, ShownHold, ShownHolds } from '../messages.js';
-import { changeFailed, type QuestionContext } from '../question-context.js';
+import { changeFailed, type QuestionContext } from '../read-question.js';
 import { encodeHoldId } from './hold-id.js';
 
 /** Maximum number of holds of a bucket that an answer lists. Further ones are counted. */

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import type { AdminAnswer } from '../../../../src/admin/admin-endpoint.js';
+import type { AdminAnswer } from '../../../../src/admin/admin-access.js';
 import { historyService, MAX_HISTORY_RULES } from '../../../../src/admin/page/history-service.js';
 import type { HistoryAnswer, Overview } from '../../../../src/admin/page/messages.js';
 import { MAX_SUBSCRIBERS, OverviewService } from '../../../../src/admin/page/overview-service.js';
