@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { answerOf } from '../../../../src/limiter/failure-policy.js';
 import { phaseAt } from '../../../../src/policy/rule.js';
+import { cases } from '../../../support/assert/cases.js';
 import { parse, policyOf } from '../../../support/policy/policies.js';
 
 const DAY = 'unit: day, requests_per_unit: 5';
@@ -34,43 +35,28 @@ describe('then', () => {
     expect(settings).toEqual([decided, decided, decided, 'active,false,100,error']);
   });
 
-  test.each([
-    [
-      [PLAN, `name: credit, ${DAY}`],
-      'rate_limits[0].then: no limit in this list is named "credits"; did you mean "credit"?',
-    ],
-    [
-      [PLAN],
-      'rate_limits[0].then: no limit in this list is named "credits"; write the name of the next limit',
-    ],
-    [[`name: plan, then: plan, ${DAY}`], `rate_limits[0].then: "then" contains the limit's own name "plan"`],
-    [[PLAN, DAY, CREDITS], 'rate_limits[0].then: "credits" must directly follow this limit in the list'],
-    [[CREDITS, PLAN], 'rate_limits[1].then: "credits" must directly follow this limit in the list'],
-    [[`${PLAN}, phase: monitoring`, CREDITS], 'rate_limits[0].phase: "phase" cannot be combined with "then"'],
-    [
-      [`${PLAN}, on_store_failure: deny`, CREDITS],
-      'rate_limits[0].on_store_failure: "on_store_failure" cannot be',
-    ],
-    [
-      [`${PLAN}, shadow_mode: true`, CREDITS],
-      'rate_limits[0].shadow_mode: "shadow_mode" cannot be combined with',
-    ],
-    [[`${PLAN}, enforce_percent: 5`, CREDITS], 'rate_limits[0].enforce_percent: "enforce_percent" cannot be'],
-    [
-      [`${PLAN}, allow_debt: true`, CREDITS],
-      'rate_limits[0].allow_debt: "allow_debt" cannot be in a chain of limits',
-    ],
-    [
-      [`${PLAN}, on_over: { allow: true }`, CREDITS],
-      'rate_limits[0].on_over: "on_over" cannot be in a chain',
-    ],
-    [
-      [PLAN, 'name: credits, concurrency: { max: 5 }'],
-      'rate_limits[1].concurrency: "concurrency" cannot be in a chain',
-    ],
-    [[PLAN, `${CREDITS}, hold: { amount: 1 }`], 'rate_limits[1].hold: "hold" cannot be in a chain of limits'],
-  ])('refuses %j', (items, message) => {
-    expect(errorsOf(list(...items))).toEqual([expect.stringContaining(message)]);
+  // The limits of a list, and the error.
+  test.each(cases`
+    ${PLAN} | name: credit, ${DAY}
+      rate_limits[0].then: no limit in this list is named "credits"; did you mean "credit"?
+    ${PLAN}
+      rate_limits[0].then: no limit in this list is named "credits"; write the name of the next limit
+    name: plan, then: plan, ${DAY} => rate_limits[0].then: "then" contains the limit's own name "plan"
+    ${PLAN} | ${DAY} | ${CREDITS} => rate_limits[0].then: "credits" must directly follow this limit in the list
+    ${CREDITS} | ${PLAN} => rate_limits[1].then: "credits" must directly follow this limit in the list
+    ${PLAN}, phase: monitoring | ${CREDITS} => rate_limits[0].phase: "phase" cannot be combined with "then"
+    ${PLAN}, on_store_failure: deny | ${CREDITS}
+      rate_limits[0].on_store_failure: "on_store_failure" cannot be
+    ${PLAN}, shadow_mode: true | ${CREDITS} => rate_limits[0].shadow_mode: "shadow_mode" cannot be combined with
+    ${PLAN}, enforce_percent: 5 | ${CREDITS} => rate_limits[0].enforce_percent: "enforce_percent" cannot be
+    ${PLAN}, allow_debt: true | ${CREDITS}
+      rate_limits[0].allow_debt: "allow_debt" cannot be in a chain of limits
+    ${PLAN}, on_over: { allow: true } | ${CREDITS} => rate_limits[0].on_over: "on_over" cannot be in a chain
+    ${PLAN} | name: credits, concurrency: { max: 5 }
+      rate_limits[1].concurrency: "concurrency" cannot be in a chain
+    ${PLAN} | ${CREDITS}, hold: { amount: 1 } => rate_limits[1].hold: "hold" cannot be in a chain of limits
+  `)('refuses %s', (items, message) => {
+    expect(errorsOf(list(...items.split(' | ')))).toEqual([expect.stringContaining(message)]);
   });
 
   test('cannot be in a single limit', () => {
