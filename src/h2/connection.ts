@@ -1,7 +1,7 @@
 import { checkInvariant } from '../runtime/invariant.js';
 import { ControlBudget } from './control-budget.js';
 import { ConnectionFailure, ERROR_CODE, type Failure, StreamFailure } from './failure.js';
-import { type FrameConsumer, FrameReader, ReadQuantum } from './frame-reader.js';
+import { type FrameConsumer, FrameReader, HTTP1_ANSWER, PrefaceReader, ReadQuantum } from './frame-reader.js';
 import {
   FLAG,
   FRAME_TYPE,
@@ -16,7 +16,6 @@ import {
   writeSettingsAck,
 } from './frames.js';
 import type { H2Limits } from './limits.js';
-import { HTTP1_ANSWER, PrefaceReader } from './preface.js';
 import { RequestFrames } from './request-frames.js';
 import type { RequestHandler } from './request-handler.js';
 import { Streams, type StreamsHost } from './streams/streams.js';

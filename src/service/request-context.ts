@@ -11,7 +11,6 @@ import type { Rule } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import type { Caller } from './caller.js';
 import type { BoundHold } from './holds/hold-ids.js';
-import type { TokenResults } from './holds/token-results.js';
 import type { HoldRecord } from './record/decision-record.js';
 
 /** Options that apply to all requests of a service. */
@@ -279,4 +278,15 @@ export function takesOf(states: readonly DescriptorState[]): readonly MatchedTak
     for (let at = 0; at < own.length; at++) takes.push(own[at] as MatchedTake);
   }
   return takes;
+}
+
+/** The settlements for the tokens in one request. */
+export interface TokenResults {
+  /**
+   * The results of settling each token, for logs and traces, by the index of the descriptor. If several descriptors
+   * have the same token, only the first one has the results. Undefined for descriptors without a token.
+   */
+  readonly ends: readonly (readonly HoldRecord[] | undefined)[];
+  /** Resolves when all stores have answered or failed. Undefined if there is nothing to wait for. */
+  readonly done: Promise<unknown> | undefined;
 }

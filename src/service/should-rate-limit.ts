@@ -9,9 +9,8 @@ import {
 } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
-import { answer, answerWithoutLimits } from './answer/answer.js';
+import { answer, answerWithoutLimits, givenUpAnswer } from './answer/answer.js';
 import { noteDenial } from './answer/denial.js';
-import { givenUpAnswer } from './answer/given-up-answer.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros } from './caller.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { Holds } from './holds/holds.js';

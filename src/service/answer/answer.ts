@@ -6,10 +6,11 @@ import {
   type RateLimitResponse,
 } from '../../codec/messages.js';
 import { MAX_UINT32 } from '../../limiter/rate-algorithm.js';
-import type { PolicySet } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy, PolicySet } from '../../policy/compiled-policy.js';
 import { planOfCustomer } from '../../policy/plans/plan-nodes.js';
 import { dependsOnRow } from '../../policy/plans/plan-rules.js';
 import { type AddedHeader, fixedPhase, type OnOver, phaseAt } from '../../policy/rule.js';
+import type { GivenUpReason } from '../record/decision-record.js';
 import { type DescriptorState, isSoft, type RequestContext } from '../request-context.js';
 import type { AnswerOptions } from './answer-options.js';
 import {
@@ -21,7 +22,7 @@ import {
   tightestOf,
   WOULD_DENY,
 } from './denial.js';
-import { deniedBody } from './denied-response.js';
+import { bodyWithoutLimit, deniedBody } from './denied-response.js';
 import {
   dynamicMetadata,
   Merged,
@@ -234,5 +235,57 @@ function decisionMetadata(
     would_be_throttled: rank >= WOULD_DENY,
     ...passedLimits(states, statuses),
     ...(neverPasses && { reason: NEVER_PASSES }),
+  };
+}
+
+/** When such a request would pass is unknown, so the caller should retry after 1 s. */
+const WAIT_SECONDS = 1;
+const RETRY_AFTER = [{ key: 'retry-after', value: String(WAIT_SECONDS) }];
+
+/**
+ * Answers a request without a decision: OVER_LIMIT if it `denies`, otherwise OK without headers. There are no statuses,
+ * because the limits are unknown.
+ */
+export function givenUpAnswer(
+  context: RequestContext,
+  reason: GivenUpReason,
+  denies: boolean,
+): RateLimitResponse {
+  const { policy } = context;
+  const { envoyAdds, decisionMetadata } = context.options.answers;
+  const headers =
+    denies && policy.responseHeaders?.retryAfter === true && !envoyAdds.retryAfter ? RETRY_AFTER : NO_HEADERS;
+  const body = denies ? bodyWithoutLimit(policy.deniedResponse) : undefined;
+  const addsDecision = policy.decisionMetadata ?? decisionMetadata;
+  return {
+    overallCode: denies ? CODE.OVER_LIMIT : CODE.OK,
+    statuses: [],
+    responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
+    requestHeadersToAdd: NO_HEADERS,
+    rawBody: body?.body,
+    dynamicMetadata: addsDecision
+      ? withDecision(undefined, decisionWithoutLimit(policy, reason, denies), context)
+      : undefined,
+  };
+}
+
+/** Returns the member `decision` of the dynamic metadata. It has the same members as one with a limit. */
+function decisionWithoutLimit(
+  { domain }: CompiledPolicy,
+  reason: GivenUpReason,
+  denies: boolean,
+): Readonly<Record<string, unknown>> {
+  return {
+    code: denies ? 'OVER_LIMIT' : 'OK',
+    domain,
+    rule: '',
+    name: '',
+    limit: 0,
+    remaining: 0,
+    retry_after: denies ? WAIT_SECONDS : 0,
+    phase: 'active',
+    shadow_mode: false,
+    would_be_throttled: true,
+    reason,
   };
 }

@@ -17,7 +17,7 @@ import type { AnswerOptions } from '../answer/answer-options.js';
 import type { DecisionCounts, HoldCounts } from '../decision-observer.js';
 import { applyReplacesAndQuotas } from '../enforcement.js';
 import { type HoldRecord, MAX_RECORDED_HOLDS } from '../record/decision-record.js';
-import type { MatchedTake, RequestContext } from '../request-context.js';
+import type { MatchedTake, RequestContext, TokenResults } from '../request-context.js';
 import { askStore } from '../store-failure.js';
 import { heldRule, heldRuleOf } from './held-rules.js';
 import {
@@ -41,7 +41,6 @@ import {
 import { PlacedHolds, type PlacedRequest } from './placed-holds.js';
 import { SettlementQueue, type SettlementResult } from './settlement-queue.js';
 import type { TokenMac } from './token-mac.js';
-import type { TokenResults } from './token-results.js';
 
 /**
  * Maximum work of the settlements that weir sends immediately for one request. A single settlement may be more work.

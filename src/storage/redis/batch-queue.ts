@@ -6,9 +6,8 @@ import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';
 import type { RedisNode } from './node/redis-node.js';
 import { isRedirection, MAX_REDIRECTIONS, type RedisStoreOptions } from './redis-store-options.js';
-import type { RedisTime } from './redis-time.js';
 import type { ScriptBatch } from './script-batch.js';
-import type { TakeScriptSender } from './take-script-sender.js';
+import type { RedisTime, TakeScriptSender } from './take-script-sender.js';
 
 const TIMED_OUT = new StorageError('timeout', 'Redis did not answer in time');
 const UNREACHABLE = new StorageError('disconnected', 'Redis could not be reached in time');

@@ -2,8 +2,8 @@ import type { StorageError } from '../../limiter/bucket-store.js';
 import type { RedisServerOptions } from './connection/connection-options.js';
 import type { RedisReplyError } from './connection/redis-error.js';
 import type { RedisKeys } from './redis-key.js';
-import type { HighestTime } from './redis-time.js';
 import type { ScriptBatch } from './script-batch.js';
+import type { HighestTime } from './take-script-sender.js';
 
 /** Settings of RedisStore. */
 export interface RedisStoreOptions extends RedisServerOptions {

@@ -14,7 +14,6 @@ import { expectSingleServer, PROBE, probeRedis } from './probe.js';
 import type { RedisBackend, RedisNodeState, ScriptReply, ScriptRequest } from './redis-backend.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
-import { RedisTime } from './redis-time.js';
 import { slotLoad } from './repeated-request.js';
 import {
   type BatchKeys,
@@ -24,7 +23,7 @@ import {
   ScriptBatch,
 } from './script-batch.js';
 import { loadTakeScript } from './take-script.js';
-import { TakeScriptSender } from './take-script-sender.js';
+import { RedisTime, TakeScriptSender } from './take-script-sender.js';
 import { QUERY_MS } from './with-redis.js';
 
 /** Maximum time that `close` waits for replies, in milliseconds. */

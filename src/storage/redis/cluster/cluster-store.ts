@@ -13,8 +13,8 @@ import type { RedisBackend, RedisNodeState, ScriptReply, ScriptRequest } from '.
 import { DEFAULT_KEY_PREFIX, RedisKeys, SLOTS, slotOfKey, tagOfSlots } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
 import type { Redirect, RedisStoreOptions } from '../redis-store-options.js';
-import type { HighestTime } from '../redis-time.js';
 import type { ScriptBatch } from '../script-batch.js';
+import type { HighestTime } from '../take-script-sender.js';
 import { optionsOf } from '../with-redis.js';
 import {
   ClusterPoll,

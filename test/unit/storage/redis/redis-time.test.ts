@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { RedisTime } from '../../../../src/storage/redis/redis-time.js';
+import { RedisTime } from '../../../../src/storage/redis/take-script-sender.js';
 
 const SECOND = 1_000_000;
 
