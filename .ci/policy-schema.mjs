@@ -6,9 +6,16 @@ import { print } from './chart.mjs';
 import { root } from './shell.mjs';
 
 const compiled = createRequire(import.meta.url);
-const { CONSTRAINTS, MAPPINGS_ABOUT, MAX_HEADER_LENGTH, MAX_HEADERS, POLICY_FIELDS, RATE_KEYS } = compiled(
-  join(root, 'build/src/config/read/policy-fields.js'),
-);
+const {
+  CONSTRAINTS,
+  MAPPINGS_ABOUT,
+  MAX_CLASSES,
+  MAX_HEADER_LENGTH,
+  MAX_HEADERS,
+  POLICY_FIELDS,
+  RATE_KEYS,
+  SHARE,
+} = compiled(join(root, 'build/src/config/read/policy-fields.js'));
 const { WINDOW_UNITS } = compiled(join(root, 'build/src/limiter/window-unit.js'));
 
 export const SCHEMA = 'deploy/policy.schema.json';
@@ -257,6 +264,17 @@ const OTHER_KINDS = {
   plan_values: {
     type: 'object',
     additionalProperties: { type: 'object', additionalProperties: { type: [...ANY_TEXT, 'null'] } },
+  },
+  kept_hits: {
+    type: 'object',
+    minProperties: 1,
+    maxProperties: MAX_CLASSES,
+    additionalProperties: {
+      anyOf: [
+        { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
+        { type: 'string', pattern: SHARE },
+      ],
+    },
   },
   any: { type: [...ANY_TEXT, 'null'] },
 };

@@ -123,6 +123,8 @@ export class CompiledPolicy implements DomainSettings {
   readonly hasQuotas: boolean;
   /** Whether a rule has `replaces`. */
   readonly hasReplaces: boolean;
+  /** Keys of the entries that name classes of callers (`priorities`). */
+  private readonly classKeys: ReadonlySet<string>;
   /** Whether the policy, or a rule, has the family `ratelimit`, which lists limits. */
   readonly listsLimits: boolean;
   /** All rules of the tree, in file order. */
@@ -157,6 +159,7 @@ export class CompiledPolicy implements DomainSettings {
     this.hasSpills = rules.some(({ nextLimit }) => nextLimit !== '');
     this.hasQuotas = rules.some(({ quotaMode }) => quotaMode);
     this.hasReplaces = rules.some(({ replaces }) => replaces.length > 0);
+    this.classKeys = new Set(rules.flatMap(({ priorities }) => priorities?.by ?? []));
     this.listsLimits = [head.settings, ...rules].some(
       (one) => one.responseHeaders?.rateLimit === true || one.requestHeaders?.rateLimit === true,
     );
@@ -202,10 +205,36 @@ export class CompiledPolicy implements DomainSettings {
     for (let i = 0; i < entries.length; i++) {
       const { key, value } = entries[i] as Entry;
       const next = node.find(key, value, work);
-      if (next === undefined) return unmatched(this, entries, node);
+      if (next === undefined)
+        return this.findWithoutClass(entries, i, work) ?? unmatched(this, entries, node);
       node = next;
     }
-    return node.rules.length === 0 ? unmatched(node, entries, node) : this.matchAt(node, entries);
+    if (node.rules.length > 0) return this.matchAt(node, entries);
+    return this.findWithoutClass(entries, entries.length, work) ?? unmatched(node, entries, node);
+  }
+
+  /**
+   * Returns the match of a descriptor that lacks only the entry which names the class of its caller, so that callers
+   * cannot bypass a limit by leaving the entry out. Undefined if there is no such limit. The first `matched` entries
+   * match a node.
+   */
+  private findWithoutClass(
+    entries: readonly Entry[],
+    matched: number,
+    work: MatchWork,
+  ): PolicyMatch | undefined {
+    for (const key of this.classKeys) {
+      for (let at = 0; at <= matched; at++) {
+        const path = entries.toSpliced(at, 0, { key, value: '' });
+        let node: PolicyNode | undefined = this.root;
+        for (const one of path) node = node?.find(one.key, one.value, work);
+        if (node === undefined || node.classEntry !== at) continue;
+        const named = this.bucketNames.bucketOf(node, path);
+        const { keys, hashTagLength, statNames } = named;
+        return new PolicyMatch(named.node.rules, keys, hashTagLength, node, entries, statNames, undefined);
+      }
+    }
+    return undefined;
   }
 
   /**
@@ -330,7 +359,9 @@ function ruleOf(spec: RuleSpec, index: number, fields: NodeFields, place: TreePo
   // A denied request has no token, so nothing would give back hits that it counted.
   // Otherwise, a raised limit would have no effect on a customer whose denied requests were counted.
   const isPlanned = spec.plan !== undefined;
-  const countsOnlyAllowed = fields.isList || spec.hold !== undefined || isPlanned;
+  // Otherwise, denied requests of one class would use up what it must leave to the others.
+  const isShared = spec.priorities !== undefined;
+  const countsOnlyAllowed = fields.isList || spec.hold !== undefined || isPlanned || isShared;
   const rate = spec.rate === undefined ? undefined : rateOf(spec.rate, countsOnlyAllowed);
   return namedRule(spec, rate, ruleNames(spec, rate, index, fields, place));
 }

@@ -6,6 +6,7 @@ import { plural } from '../runtime/texts.js';
 import { columnNames, type PlanRate } from './plans/plan-rate.js';
 import { isBlocked } from './plans/plan-rules.js';
 import type { PlanTable } from './plans/plan-table.js';
+import { keptText, type PrioritySpec } from './priorities.js';
 import {
   type DeniedResponse,
   HEADER_FAMILIES,
@@ -36,7 +37,9 @@ export function describeRate(rate: Rate | undefined): string {
  * Formats a limit with its holds: `concurrency: 10 requests, expires after 1m, retry after 5s`, or `window: 100 per
  * minute, debt up to 100, holds 5 hits, expires after 10m`.
  */
-export function describeLimit({ rate, hold }: Pick<Rule, 'rate' | 'hold'>): string {
+export function describeLimit(rule: Pick<Rule, 'rate' | 'hold'> & Partial<Pick<Rule, 'shared'>>): string {
+  // The limit of a class is described by what it leaves to others, see describeOptions.
+  const { rate, hold } = rule.shared ?? rule;
   const limit = describeRate(rate);
   if (hold === undefined) return limit;
   const expiry = `expires after ${describeMicros(hold.expiresAfterMillis * 1000)}`;
@@ -113,10 +116,20 @@ export function describeOptions(rule: Rule): readonly string[] {
     parts.push(`request headers ${describeRequestHeaders(rule.requestHeaders)}`);
   }
   if (rule.deniedResponse !== undefined) parts.push(`denied ${describeDenied(rule.deniedResponse)}`);
+  if (rule.priorities !== undefined) parts.push(describeClasses(rule, rule.priorities));
   if (rule.onOver !== undefined) parts.push(describeOnOver(rule.onOver));
   if (rule.nextLimit !== '') parts.push(`then "${rule.nextLimit}"`);
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
   return parts;
+}
+
+/** Formats `priorities`, of a class: `class batch, which can use 50 of 100`, or of the limit as a whole. */
+function describeClasses({ className, shared, rate }: Rule, { by, classes, unknown }: PrioritySpec): string {
+  if (shared !== undefined) {
+    return `class ${className}, which can use ${rate?.reportedLimit} of ${shared.rate?.reportedLimit}`;
+  }
+  const kept = classes.map((one) => `${one.name} keeps ${keptText(one)}`).join(', ');
+  return `classes by ${by}: ${kept}, others are ${unknown}`;
 }
 
 /** Formats the fields that come from a plan: `max_tokens from the plan value burst`; '' without any. */

@@ -1,6 +1,13 @@
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { MatchMemo, type MatchWork } from './match-work.js';
-import { addressPart, patternPart, secretPart, sharedMatcherPart, textPart } from './names/bucket-key.js';
+import {
+  addressPart,
+  CLASS_PART,
+  patternPart,
+  secretPart,
+  sharedMatcherPart,
+  textPart,
+} from './names/bucket-key.js';
 import type { PlanTable } from './plans/plan-table.js';
 import type { UnmatchedMode } from './policy.js';
 import { isCredential, shownValue } from './redact.js';
@@ -67,6 +74,13 @@ export class PolicyNode {
    * customer if several customers share the bucket and one of them may be blocked.
    */
   readonly bucketAndPlanEntries: readonly number[];
+  /**
+   * Index of the entry that names the class of the caller (`priorities`), which is not part of the names of such
+   * limits; -1 without such limits.
+   */
+  readonly classEntry: number;
+  /** The copies of this node for the classes of callers, see nodeOfClasses. The policy bounds their number. */
+  classNodes: Map<string, PolicyNode> | undefined;
   /** The bucket of every descriptor that ends here, once it is named; undefined if values are part of the name. */
   fixedBucket: NamedBucket | undefined;
   /** Children, by entry key. Only {@link add} changes them. */
@@ -104,6 +118,8 @@ export class PolicyNode {
     this.depth = parent === undefined ? -1 : parent.depth + 1;
     const above = parent?.bucketEntries ?? [];
     this.bucketEntries = this.isValueInBucket && this.depth >= 0 ? [...above, this.depth] : above;
+    const by = rules.find(({ priorities }) => priorities !== undefined)?.priorities?.by;
+    this.classEntry = by === undefined ? -1 : this.path().findLastIndex(({ key }) => key === by);
     this.plans = parent === undefined ? plans : parent.plans;
     // The first entry with the key selects the row.
     const isCustomer = parent?.hasCustomer === false && this.plans?.by === fields.key;
@@ -140,9 +156,10 @@ export class PolicyNode {
     return this.fields.valueToMetric;
   }
 
-  /** Returns the part of a bucket key for an entry that matched this node. */
-  keyPart(value: string): string {
+  /** Returns the part of a bucket key for an entry that matched this node; without a value, for all classes. */
+  keyPart(value: string | undefined): string {
     if (!this.isValueInBucket) return this.fixedPart;
+    if (value === undefined) return this.fixedPart + CLASS_PART;
     if (this.matcher?.kind === 'cidr') {
       return this.fixedPart + addressPart(canonicalAddress(value) ?? value, this.isSecret);
     }

@@ -2,6 +2,7 @@ import type { Take, TakeOutcome } from '../limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { Rate } from '../limiter/rate.js';
 import { type PlanRate, type RateSpec, rateSpecOf } from './plans/plan-rate.js';
+import type { PrioritySpec } from './priorities.js';
 
 /** Phases in which a policy is introduced; see docs/policy/answers.md. */
 export const PHASES = ['monitoring', 'grace_period', 'active'] as const;
@@ -111,6 +112,8 @@ export interface RuleSpec {
   readonly plan: PlanRate | undefined;
   /** Absent for a limit whose takes are final. */
   readonly hold: HoldSpec | undefined;
+  /** The classes of callers that share the bucket; undefined if all callers of the bucket have the same limit. */
+  readonly priorities: PrioritySpec | undefined;
   readonly phase: PhaseSchedule;
   /** `shadow_mode: true` answers like the monitoring phase, in every phase. */
   readonly shadowMode: boolean;
@@ -193,8 +196,18 @@ export interface RuleAnswer {
   readonly limitHeader: { readonly key: string; readonly value: number; encoded: Uint8Array | null };
 }
 
+/** The class of `priorities` that a rule limits. */
+interface RuleClass {
+  /** '' for a limit without classes, or for the limit as a whole. */
+  readonly className: string;
+  /** The limit as a whole, of which the class can use a part; undefined if the rule is not the limit of a class. */
+  readonly shared: Rule | undefined;
+}
+
+const NO_CLASS: RuleClass = { className: '', shared: undefined };
+
 /** A compiled limit. Immutable, except for {@link counter} and {@link answer}; it lives as long as its tree. */
-export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
+export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames, RuleClass {
   /** Absent for `unlimited: true`. */
   readonly rate: Rate | undefined;
   /**
@@ -240,6 +253,7 @@ export function namedRule(
   rate: Rate | undefined,
   names: RuleNames,
   isBlocked = false,
+  { className, shared } = NO_CLASS,
 ): Rule {
   const isEnforced =
     !spec.shadowMode && spec.enforcePercent === 100 && spec.phase.activeAtMicros === -Infinity;
@@ -251,6 +265,9 @@ export function namedRule(
     rate,
     plan: spec.plan,
     hold: spec.hold,
+    priorities: spec.priorities,
+    className,
+    shared,
     phase: spec.phase,
     shadowMode: spec.shadowMode,
     quotaMode: spec.quotaMode,
@@ -275,6 +292,6 @@ export function namedRule(
 export function ruleSpecOf(rule: Rule): RuleSpec {
   // The remaining fields are the specification.
   const { path, digest, statName, bucketSuffix, statSuffix, rate, ...rest } = rule;
-  const { isAlwaysEnforced, answer, counter, ...said } = rest;
+  const { isAlwaysEnforced, answer, counter, className, shared, ...said } = rest;
   return { rate: rate === undefined ? undefined : rateSpecOf(rate), ...said };
 }

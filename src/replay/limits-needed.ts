@@ -6,6 +6,7 @@ import { MAX_FILL_MICROS, MAX_UINT32 } from '../limiter/rate-algorithm.js';
 import type { TokenBucketRate } from '../limiter/token-bucket.js';
 import { rateOf, rateSpecOf } from '../policy/plans/plan-rate.js';
 import { isBlocked } from '../policy/plans/plan-rules.js';
+import { capacityFor, classOf } from '../policy/priorities.js';
 import type { Rule } from '../policy/rule.js';
 import type { MatchedTake } from '../service/request-context.js';
 
@@ -312,14 +313,19 @@ export class UnlimitedStore implements LocalBuckets {
       return;
     }
     const { rule } = take as MatchedTake;
-    const demand = rule && this.#demandOf(rule);
-    if (demand === undefined) return;
+    const demand = rule && this.#demandOf(rule.shared ?? rule);
+    if (rule === undefined || demand === undefined) return;
     if (demand instanceof BucketDemand)
       this.#senderOf(key, demand, nowMicros).add(refund ? -hits : hits, nowMicros);
     if (refund || isCharge(rate, hits, refund)) return;
     demand.requests++;
     // A request with 0 hits asks whether there is one more.
-    demand.add(outcome.used + (hits === 0 ? 1 : 0), nowMicros);
+    const used = outcome.used + (hits === 0 ? 1 : 0);
+    const { priorities, className } = rule;
+    // A class cannot use all of the limit.
+    const limit =
+      className === '' || priorities === undefined ? used : capacityFor(classOf(priorities, className), used);
+    demand.add(limit, nowMicros);
   }
 
   #demandOf(rule: Rule): Demand | undefined {

@@ -116,8 +116,8 @@ function takesOfUnblocked(
 }
 
 /**
- * Returns the take of a limit as if the customer were not blocked, because only this take contains the bucket of the
- * limit.
+ * Returns the take of a limit as a whole, for all classes, and as if the customer were not blocked, because only this
+ * take contains the bucket of the limit.
  */
 export function takeWithoutBlock(
   context: RequestContext,
@@ -126,9 +126,9 @@ export function takeWithoutBlock(
   take: MatchedTake,
 ): MatchedTake {
   const { rule } = take;
-  const unblocked = rule && unblockedRule(rule);
-  if (unblocked === undefined) return take;
-  return takeOfRule(context, descriptor, match, match.rules.indexOf(rule as Rule), unblocked);
+  const whole = rule && (unblockedRule(rule) ?? rule.shared);
+  if (whole === undefined) return take;
+  return takeOfRule(context, descriptor, match, match.rules.indexOf(rule as Rule), whole);
 }
 
 /** Returns whether a descriptor is a refund. A refund of 0 hits is a peek. */

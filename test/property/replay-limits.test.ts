@@ -65,6 +65,10 @@ async function expectShares(
   }
 }
 
+/** `priorities` in which the busiest tenant leaves a part of the limit to the others. */
+const classes = (kept: string): string =>
+  `priorities: { by: tenant, keep: { "tenant 0": ${kept}, others: 0 }, unknown: others }`;
+
 const KINDS: readonly LimitText[] = [
   (limit) => `token_bucket: { max_tokens: ${limit}, tokens_per_fill: 3, fill_interval: 2s }`,
   (limit) => `token_bucket: { max_tokens: ${limit}, fill_interval: 5s }, allow_debt: true`,
@@ -73,6 +77,10 @@ const KINDS: readonly LimitText[] = [
   (limit) => `unit: minute, requests_per_unit: ${limit}`,
   (limit) => `unit: second, unit_multiplier: 7, requests_per_unit: ${limit}`,
   (limit) => `concurrency: { max: ${limit}, expires_after: 20s }`,
+  // All tenants share one bucket. A share, and a number.
+  (limit) => `unit: minute, requests_per_unit: ${limit}, ${classes('40%')}`,
+  (limit) => `concurrency: { max: ${limit}, expires_after: 20s }, ${classes('3')}`,
+  (limit) => `token_bucket: { max_tokens: ${limit}, tokens_per_fill: 5, fill_interval: 1s }, ${classes('3')}`,
 ];
 
 test.each(KINDS)('random logs: kind %#', async (text) => {

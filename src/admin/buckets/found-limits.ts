@@ -101,7 +101,9 @@ export function findLimits(
     value: shown(value, MAX_VALUE),
   }));
   const onWay = isMet ? matchedEntries(policy, met.match.entries) : [];
-  const below = onWay.map((entry) => shownEntry(entry, policy));
+  // A descriptor may lack the entry that names the class of its caller.
+  const isWhole = onWay.length === met.match.entries.length;
+  const below = isWhole ? onWay.map((entry) => shownEntry(entry, policy)) : whole;
   const limits = [
     ...met.limits.map((limit) => limitOf(limit, source, below)),
     ...(overridden?.limits ?? []).map((limit) => limitOf(limit, source, whole)),
@@ -153,7 +155,8 @@ function limitOf(
   entries: readonly Entry[],
 ): FoundLimit {
   const { rulePath, name, enforcement } = take;
-  const { rate, rule } = action === 'show' ? take : bucket;
+  // A class takes from the bucket of all classes.
+  const { rate, rule } = action === 'show' && take.rule?.shared === undefined ? take : bucket;
   return {
     rulePath,
     name,
@@ -164,11 +167,18 @@ function limitOf(
     take: bucket,
     missing: [],
     hasHolds: bucket.rule?.hold !== undefined,
-    note: noteOn(take.rule, wallMicros),
+    note: [noteOn(take.rule, wallMicros), classNote(take.rule)].filter((text) => text !== '').join(' '),
   };
 }
 
 const BLOCKED_NOTE = 'The customer is blocked, so the limit allows no requests.';
+
+/** Returns what the class of the entries leaves to others; '' for a limit without classes. */
+function classNote(rule: Rule | undefined): string {
+  const [whole, part] = [rule?.shared?.rate?.reportedLimit, rule?.rate?.reportedLimit];
+  if (rule === undefined || whole === undefined || part === undefined) return '';
+  return `The class ${rule.className} can use ${part} of ${whole}, and leaves ${whole - part} to other classes.`;
+}
 
 function planWords(rule: Rule | undefined): string {
   return rule === undefined || isBlocked(rule) ? '' : describePlanValues(rule.plan);

@@ -144,6 +144,13 @@ const DECIDING: readonly Setting<Rule>[] = [
     isStricter: (before, after) => after.enforcePercent > before.enforcePercent,
     counts: isEnforced,
   },
+  {
+    name: 'priorities',
+    value: ({ priorities }) => priorities,
+    // If a class leaves more, its requests may be denied, and if it leaves less, those of other classes.
+    isStricter: () => true,
+    counts: isEnforced,
+  },
   { name: 'quota_mode', text: ({ quotaMode }) => onOff(quotaMode) },
   { name: 'then', text: ({ nextLimit }) => quoted(nextLimit) },
   {
@@ -230,7 +237,7 @@ function rateChange(before: Rule, after: Rule, context: DiffContext): readonly L
 }
 
 /** A rate with its holds; an unlimited rule has neither. */
-type Limit = Pick<Rule, 'rate' | 'hold'>;
+type Limit = Pick<Rule, 'rate' | 'hold'> & Partial<Pick<Rule, 'shared'>>;
 
 /** A reason why one limit could deny a request that another limit allows. */
 type Narrowing = keyof typeof REASONS;

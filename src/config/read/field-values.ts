@@ -105,6 +105,7 @@ function readKind(reader: FieldReader, key: string, field: Field, value: YamlVal
     case 'mapping':
     case 'key_table':
     case 'plan_values':
+    case 'kept_hits':
       return reader.mapping(key, field.instead);
     case 'list':
       return readList(reader, key, field, value);

@@ -13,6 +13,7 @@ export type MappingName =
   | 'token_bucket'
   | 'concurrency'
   | 'hold'
+  | 'priorities'
   | 'replaced_rule'
   | 'denied_response'
   | 'on_over'
@@ -45,6 +46,8 @@ export type FieldKind =
   | { readonly kind: 'headers' }
   /** Plans by name, each with its values by name. */
   | { readonly kind: 'plan_values' }
+  /** Classes by name, each with a whole number or a percentage. */
+  | { readonly kind: 'kept_hits' }
   /** A single value of any kind. */
   | { readonly kind: 'any' };
 

@@ -19,6 +19,10 @@ export const MAX_LIMITS = 16;
 /** Maximum number of headers of a soft limit, and maximum length of a value. */
 export const MAX_HEADERS = 8;
 export const MAX_HEADER_LENGTH = 256;
+/** Maximum number of classes of a limit. */
+export const MAX_CLASSES = 16;
+/** Pattern of a share in `keep`. */
+export const SHARE = '^(?:100|[0-9]{1,2})(?:\\.[0-9]{1,3})?%$';
 /** Maximum length of a denial's body in bytes. Every denial contains it. */
 export const MAX_BODY_BYTES = 65_536;
 /** Maximum length of the content type of a denial. */
@@ -245,6 +249,15 @@ export const RATE_FIELDS = {
       "Holds an estimate of a request's use until the request ends, and then charges or gives back the difference. " +
       'Next to token_bucket, or unit and requests_per_unit. It has amount or from.',
     examples: [{ amount: 5000, expires_after: '10m' }],
+  },
+  priorities: {
+    kind: 'mapping',
+    of: 'priorities',
+    empty: 'error',
+    about:
+      'Classes of callers that share the bucket of the limit. Requests of a class leave a part of the limit to the ' +
+      'other classes. Cannot be combined with allow_debt.',
+    examples: [{ by: 'class', keep: { batch: '50%', interactive: 0 } }],
   },
   allow_debt: {
     kind: 'flag',
@@ -634,6 +647,31 @@ export const POLICY_FIELDS = {
         'request, and any other call ends one. oldest cannot be combined with from or unknown: free.',
     },
   },
+  priorities: {
+    by: {
+      kind: 'name',
+      required: 'write the key of the entry that names the class of the caller, as in by: class',
+      about:
+        'The key of the entry whose value names the class. The descriptor of the limit, or one above it, must have ' +
+        'this key and match every value. All values share one bucket. A descriptor that lacks only this entry meets ' +
+        'the limit as the class unknown.',
+      examples: ['class'],
+    },
+    keep: {
+      kind: 'kept_hits',
+      required: 'write what each class leaves to the others, as in keep: { batch: 50%, interactive: 0 }',
+      about:
+        'The classes, each with what its requests leave in the bucket: a whole number of hits, or a share of the ' +
+        'limit such as 50%, which rounds down. At least one hit must remain for each class. At most 16 classes.',
+      examples: [{ batch: '50%', standard: '20%', interactive: 0 }],
+    },
+    unknown: {
+      kind: 'name',
+      about:
+        'The class in keep of callers with another value, or without the entry. Defaults to the class that keeps most.',
+      examples: ['batch'],
+    },
+  },
   replaced_rule: {
     name: {
       kind: 'name',
@@ -862,6 +900,13 @@ const RATE_CONSTRAINTS: readonly Constraint[] = [
     },
   },
   { key: 'hold', excludes: { allow_debt: ', whose settlements can always leave debt, up to "max_debt"' } },
+  {
+    key: 'priorities',
+    excludes: {
+      allow_debt:
+        ', because a charge is always allowed, so it would take what its class must leave; remove one of the two',
+    },
+  },
   // The algorithm may be that of the file, or of the environment.
   { key: 'algorithm', is: 'fixed_window', excludes: ['burst'], bySchema: true },
   { key: 'max_debt', unless: 'hold', needs: { allow_debt: true }, minimum: { max_debt: 1 }, bySchema: true },

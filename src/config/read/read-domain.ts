@@ -19,6 +19,7 @@ import { readPlanTable } from './plans/read-plan-table.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { DerivedEntries, declaredSecrets, type TableFiles } from './read-derive.js';
 import { readMatcher, warnOfLiteral, warnOfMethod } from './read-matcher.js';
+import { checkClassEntry, type PathNode } from './read-priorities.js';
 import { type DescriptorValues, readRules } from './read-rules.js';
 import { type RootSettings, readRootSettings } from './root-settings.js';
 
@@ -119,6 +120,8 @@ interface Inherited {
   readonly phase: NodeFields['phase'];
   readonly onUnmatched: NodeFields['onUnmatched'];
   readonly enforcePercent: number;
+  /** The nodes from the first level to here. */
+  readonly path: readonly PathNode[];
   /**
    * Whether a descriptor from the top to here has the entry that selects a row of `plans`: one bucket for each value,
    * or a shared one.
@@ -215,7 +218,7 @@ class TreeReader {
       isList: false,
     };
     const siblings = new SiblingNodes();
-    const above: Inherited = { ...this.settings, planEntry: 'absent' };
+    const above: Inherited = { ...this.settings, path: [], planEntry: 'absent' };
     const children = this.settings.descriptors.flatMap((items) =>
       this.readDescriptors(items, above, siblings),
     );
@@ -273,7 +276,14 @@ class TreeReader {
     if (planEntry === 'absent' && rules.some(({ rate }) => rate !== undefined)) {
       plans?.withoutCustomer.push(placeName(reader.problems.file, reader.map.at));
     }
-    const inherited = { phase, onUnmatched, enforcePercent, planEntry };
+    const path = [...above.path, matched];
+    const limits = values.rate_limits ?? (values.rate_limit === undefined ? [] : [values.rate_limit]);
+    // Otherwise, some limits have errors.
+    if (rules.length === limits.length) {
+      const context = { path, rules, secretKeys: this.secretKeys, customer: plans?.by };
+      for (const [i, rule] of rules.entries()) checkClassEntry(limits[i] as FieldReader, rule, context);
+    }
+    const inherited = { phase, onUnmatched, enforcePercent, path, planEntry };
     const children = this.readDescriptors(values.descriptors ?? [], inherited);
     return isGood ? { fields, rules, children } : undefined;
   }

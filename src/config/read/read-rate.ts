@@ -9,6 +9,7 @@ import type { FieldReader } from './field-reader.js';
 import { type FieldValues, readFields, readMapping } from './field-values.js';
 import { type FixedRate, type RateDefaults, type RateFields, readPlanRate } from './plans/plan-limit.js';
 import { CONSTRAINTS, RATE_FIELDS } from './policy-fields.js';
+import { readPriorities } from './read-priorities.js';
 
 type RateValues = FieldValues<typeof RATE_FIELDS>;
 
@@ -18,6 +19,9 @@ interface Limit {
   readonly values: RateValues;
 }
 
+/** A rate without its classes. */
+type LimitFields = Omit<FixedRate, 'priorities'>;
+
 /**
  * Reads the rate of a limit: the RATE_FIELDS of a `rate_limit` or an item of `rate_limits`. The caller reads the other
  * keys. Returns undefined if there are errors, all of which are reported.
@@ -26,17 +30,18 @@ export function readRate(reader: FieldReader, defaults: RateDefaults): RateField
   const planned = readPlanRate(reader, defaults, readFixedRate);
   if (planned !== undefined) return planned.fields;
   const fields = readFixedRate(reader, defaults);
-  return fields && { rate: fields.rate, hold: fields.hold };
+  return fields && { rate: fields.rate, hold: fields.hold, priorities: fields.priorities };
 }
 
 function readFixedRate(reader: FieldReader, defaults: RateDefaults): FixedRate | undefined {
   const errorsBefore = reader.problems.errorCount;
   const values = readFields(reader, RATE_FIELDS, CONSTRAINTS.rate_limit);
-  const fields =
+  const limit =
     reader.field('concurrency') === undefined
       ? readTimedRate({ reader, values }, defaults)
       : values.concurrency && readConcurrency(values.concurrency);
-  return reader.problems.errorCount > errorsBefore ? undefined : fields;
+  const priorities = values.priorities && readPriorities(values.priorities, limit);
+  return reader.problems.errorCount > errorsBefore ? undefined : limit && { ...limit, priorities };
 }
 
 /** The keys of a limit, and where to report a rate that they cannot have. */
@@ -47,7 +52,7 @@ interface TimedKeys extends RateKeys {
   readonly remedy: { readonly full: string; readonly debt: string };
 }
 
-function readTimedRate(limit: Limit, defaults: RateDefaults): FixedRate | undefined {
+function readTimedRate(limit: Limit, defaults: RateDefaults): LimitFields | undefined {
   const { reader, values } = limit;
   const hasBucket = reader.field('token_bucket') !== undefined;
   const read = hasBucket ? readBucket(limit) : readUnits(limit, defaults);
@@ -253,7 +258,7 @@ const MICROS_PER_MILLI = 1000;
 const MICROS_PER_SECOND = 1_000_000;
 
 /** Reads a `concurrency`. Returns undefined if it has errors, all of which are reported. */
-function readConcurrency(concurrency: FieldReader): FixedRate | undefined {
+function readConcurrency(concurrency: FieldReader): LimitFields | undefined {
   const values = readMapping(concurrency, 'concurrency');
   const { max, expires_after: expiry, retry_after: retry } = values;
   if (max === undefined) return undefined;

@@ -229,7 +229,14 @@ function readLimit(
   if (reader.problems.errorCount > errorsBefore || (isLimited && limit === undefined)) return undefined;
   if (onOver !== undefined) warnOfUnusedResponse(reader, defaults);
   replaced.push(...located);
-  return { ...base, ...own, rate: limit?.rate, hold: limit?.hold, plan: limit?.plan };
+  return {
+    ...base,
+    ...own,
+    rate: limit?.rate,
+    hold: limit?.hold,
+    plan: limit?.plan,
+    priorities: limit?.priorities,
+  };
 }
 
 function readReplaces(items: readonly FieldReader[], name: string): readonly Located<string>[] {

@@ -20,6 +20,7 @@ import { columnNames } from '../../policy/plans/plan-rate.js';
 import { describeStandard } from '../../policy/plans/plan-rules.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
+import { keptText, type PrioritySpec } from '../../policy/priorities.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import {
   type DeniedResponse,
@@ -119,7 +120,7 @@ export function ruleJson(rule: Rule, wallMicros: number) {
     /** Path in the tree, such as `tenant/resource_group=user-chats`. */
     path: rule.path,
     name: rule.name,
-    limit: limitJson(rule),
+    limit: limitJson(rule.shared ?? rule),
     /** The fields of the limit that come from a plan, each with the name of the value. */
     plan_values: rule.plan === undefined ? null : Object.fromEntries(columnNames(rule.plan)),
     phase: phaseJson(rule.phase, wallMicros),
@@ -131,6 +132,10 @@ export function ruleJson(rule: Rule, wallMicros: number) {
     response_headers: headersJson(rule.responseHeaders),
     request_headers: headersJson(rule.requestHeaders),
     denied_response: deniedJson(rule.deniedResponse),
+    priorities: rule.priorities === undefined ? null : prioritiesJson(rule.priorities),
+    /** Class of the caller, and the part of the limit that it can use; null for the limit as a whole. */
+    class:
+      rule.shared === undefined ? null : { name: rule.className, limit: rule.rate?.reportedLimit ?? null },
     on_over: rule.onOver === undefined ? null : onOverJson(rule.onOver),
     // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
     then: rule.nextLimit === '' ? null : rule.nextLimit,
@@ -205,6 +210,11 @@ export function deniedJson(denied: DeniedResponse | undefined): string | object 
   if (denied === undefined) return null;
   if (denied.preset === 'problem+json') return denied.preset;
   return { body: denied.body, ...(denied.contentType !== '' && { content_type: denied.contentType }) };
+}
+
+function prioritiesJson({ by, classes, unknown }: PrioritySpec): object {
+  const keep = classes.map((one) => [one.name, one.isShare ? keptText(one) : one.keep]);
+  return { by, keep: Object.fromEntries(keep), unknown };
 }
 
 function onOverJson({ requestHeaders, metadata }: OnOver): object {

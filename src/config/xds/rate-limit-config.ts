@@ -133,6 +133,8 @@ function fieldValue(field: Field, key: string, message: Message): YamlValue | un
       const tenants = textsMap(((item as Message)['tenants'] ?? {}) as Texts);
       return map(tenants, tenants.length);
     }
+    case 'kept_hits':
+      return map(textsMap(item as Texts));
     case 'headers': {
       const headers = textsMap(item as Texts);
       return headers.length === 0 ? undefined : list([map(headers)]);

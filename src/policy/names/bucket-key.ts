@@ -15,6 +15,7 @@ import type { MatcherKind, ValueMatcher } from '../values/value-matcher.js';
  *                    or a key that `derive` of any domain uses for API keys
  *     5*files        the pattern of a node with share_threshold: one bucket for all values that it matches
  *     *<64 hex>      such a pattern of more than 128 bytes
+ *     0*             the entry that names the class of the caller: one bucket for all classes (`priorities`)
  *     @8:10.0.0.1    an address in a block of `value_cidr`, as in RFC 5952; @#<64 hex> for the key of a credential
  *     @10*10.0.0.0/8 the first block of a node with share_threshold: one bucket for all addresses in its blocks
  *     ^4*^/v1        the first pattern of a node with `value_regex` and share_threshold; ^*<64 hex> if it is long
@@ -56,6 +57,9 @@ export interface BucketKey {
 export function limitPart(name: string, place: number): string {
   return name === '' ? `~${place}` : `~${textPart(name)}`;
 }
+
+/** The part for the value of an entry that names a class. No pattern is empty, so no other node has this part. */
+export const CLASS_PART = '0*';
 
 /** The shape of a limit on concurrent requests. */
 const CONCURRENCY_PART = '%holds';

@@ -1,4 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
+import { nodeOfClasses } from '../class-nodes.js';
 import type { PlanNodes } from '../plans/plan-nodes.js';
 import type { NamedBucket, PolicyNode } from '../policy-node.js';
 import { type BucketKey, boundedKey, extendedKey, fits, textPart } from './bucket-key.js';
@@ -119,7 +120,9 @@ export class BucketNames {
 
   /** Builds the name from the last entry to the first, because nodes only know their parents. */
   private build(end: PolicyNode, entries: readonly Entry[]): NamedBucket {
-    const leaf = this.planNodes?.of(end, entries) ?? end;
+    const planned = this.planNodes?.of(end, entries) ?? end;
+    if (planned.classEntry >= 0) return this.buildOfClasses(planned, entries);
+    const leaf = planned;
     let node = leaf;
     const [only] = leaf.rules;
     // Nearly all nodes have one rule.
@@ -136,6 +139,21 @@ export class BucketNames {
         ? [key]
         : keysOf(leaf, boundedKey(tag, rest.slice(0, rest.length - (suffix ?? '').length)));
     return { node: leaf, keys, hashTagLength: tag.length, statNames: this.statNamesOf(leaf, entries) };
+  }
+
+  /** Builds the names for a node some of whose limits have classes. All their names have the same tag. */
+  private buildOfClasses(node: PolicyNode, entries: readonly Entry[]): NamedBucket {
+    const leaf = nodeOfClasses(node, entries);
+    const path = leaf.path();
+    let hashTagLength = 0;
+    const keys = leaf.rules.map(({ priorities, bucketSuffix }) => {
+      const omitted = priorities === undefined ? -1 : leaf.classEntry;
+      const parts = path.map((one, i) => one.keyPart(i === omitted ? undefined : entries[i]?.value));
+      const tag = this.domainPart + parts[0];
+      hashTagLength = tag.length;
+      return extendedKey(boundedKey(tag, parts.slice(1).join('')), bucketSuffix).key;
+    });
+    return { node: leaf, keys, hashTagLength, statNames: this.statNamesOf(leaf, entries) };
   }
 
   private statNamesOf(leaf: PolicyNode, entries: readonly Entry[]): readonly string[] {

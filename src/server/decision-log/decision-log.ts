@@ -226,7 +226,7 @@ export function decisionLine(record: DecisionRecord, worker?: number): string {
 
 function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string, unknown>> {
   const { sent, moreEntries, override, rule, limit, remaining, holds } = descriptor;
-  const { overSoftLimits } = descriptor;
+  const { overSoftLimits, className } = descriptor;
   return {
     entries: descriptor.entries.map(shownEntry),
     ...(sent !== undefined && { sent: sent.map(shownEntry) }),
@@ -237,6 +237,7 @@ function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string
       override: { requests_per_unit: override.requestsPerUnit, unit: UNITS[override.unit] ?? override.unit },
     }),
     ...(rule !== '' && { rule: shown(rule) }),
+    ...(className !== '' && { class: shown(className) }),
     code: descriptor.code,
     ...(limit !== undefined && { limit }),
     ...(remaining !== undefined && { remaining }),

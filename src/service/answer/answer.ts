@@ -226,6 +226,7 @@ function decisionMetadata(
     domain: policy.domain,
     rule: rulePath,
     name,
+    ...(rule !== undefined && rule.className !== '' && { class: rule.className }),
     limit: take.rate.reportedLimit,
     remaining: outcome.remaining,
     ...(!(denied && neverPasses) && retryAfter !== undefined && { retry_after: retryAfter }),

@@ -32,7 +32,8 @@ const settling = new WeakMap<Rule, HeldRule>();
 export function heldRule(rule: Rule): HeldRule {
   let held = settling.get(rule);
   if (held === undefined) {
-    held = { rule, rate: settlingRate(rule.rate as Rate) };
+    // The use counts in the whole limit, whatever part of it the class of the caller can use.
+    held = { rule, rate: settlingRate((rule.shared ?? rule).rate as Rate) };
     settling.set(rule, held);
   }
   return held;

@@ -84,6 +84,8 @@ export interface DescriptorRecord {
    * answer shows.
    */
   readonly rule: string;
+  /** Class of the caller in that limit (`priorities`); '' without classes. {@link limit} is what the class can use. */
+  readonly className: string;
   readonly code: 'OK' | 'OVER_LIMIT';
   readonly limit: number | undefined;
   readonly remaining: number | undefined;

@@ -104,6 +104,7 @@ function descriptorRecord(
     refund: isNegativeHits,
     override: limit,
     rule: shown?.rulePath ?? first ?? '',
+    className: shown?.rule?.className ?? '',
     code: codeName(overLimit),
     limit: shown?.rate.reportedLimit,
     remaining: shown?.outcome.remaining,

@@ -29,9 +29,12 @@ describe.each(['deploy/envoy/envoy.yaml', 'deploy/envoy/envoy-api-key.yaml'])('%
   });
 });
 
-test('deploy/envoy/shop.yaml is a valid bootstrap', async () => {
-  expect(await validateEnvoy(read('deploy/envoy/shop.yaml'))).toMatchObject({ good: true });
-});
+test.each(['deploy/envoy/shop.yaml', 'deploy/envoy/classes.yaml'])(
+  '%s is a valid bootstrap',
+  async (path) => {
+    expect(await validateEnvoy(read(path))).toMatchObject({ good: true });
+  },
+);
 
 interface EnvoyFilter {
   readonly apiVersion: string;

@@ -30,6 +30,7 @@ export const WALKTHROUGHS = [
   'docs/start.md',
   'docs/policy/concurrency.md',
   'docs/policy/plans.md',
+  'docs/policy/priorities.md',
   'docs/policy/soft-limits.md',
   'docs/policy/spill.md',
   'docs/operate/at-three-in-the-morning.md',

@@ -69,6 +69,8 @@ function encoded(field: Field, value: unknown, below: (name: MappingName, one: u
       return structOf(value as Json);
     case 'headers':
       return Object.assign({}, ...(value as readonly object[]));
+    case 'kept_hits':
+      return Object.fromEntries(Object.entries(value as object).map(([name, kept]) => [name, String(kept)]));
     case 'key_table':
       return { tenants: value };
     case 'word_or_mapping': {

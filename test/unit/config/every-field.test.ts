@@ -41,10 +41,14 @@ const POLICY_WITH: Readonly<Record<Mapping, (fields: string) => string>> = {
   descriptor: (fields) => descriptors(`{ ${fields} }`),
   rate_limit: (fields) => descriptors(`{ key: k, rate_limit: { ${fields} } }`),
   rate_limits_item: (fields) =>
-    descriptors(`{ key: k, rate_limits: [{ ${fields} }, { name: other, ${LIMIT} }] }`),
+    descriptors(
+      `{ key: k, descriptors: [{ key: k, rate_limits: [{ ${fields} }, { name: other, ${LIMIT} }] }] }`,
+    ),
   token_bucket: (fields) => descriptors(`{ key: k, rate_limit: { token_bucket: { ${fields} } } }`),
   concurrency: (fields) => descriptors(`{ key: k, rate_limit: { concurrency: { ${fields} } } }`),
   hold: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, hold: { ${fields} } } }`),
+  priorities: (fields) =>
+    descriptors(`{ key: k, descriptors: [{ key: m, rate_limit: { ${LIMIT}, priorities: { ${fields} } } }] }`),
   replaced_rule: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, replaces: [{ ${fields} }] } }`),
   denied_response: (fields) =>
     descriptors(`{ key: k, rate_limit: { ${LIMIT}, denied_response: { ${fields} } } }`),
@@ -88,6 +92,7 @@ const RATES = {
   burst: [`${LIMIT}, algorithm: token_bucket`, `${LIMIT}, algorithm: token_bucket, burst: 9`],
   concurrency: ['concurrency: { max: 5 }', 'concurrency: { max: 6 }'],
   hold: [LIMIT, `${LIMIT}, hold: { amount: 2 }`],
+  priorities: [LIMIT, `${LIMIT}, priorities: { by: k, keep: { v: 2, w: 0 } }`],
   allow_debt: [LIMIT, `${LIMIT}, allow_debt: true`],
   max_debt: [`${LIMIT}, allow_debt: true`, `${LIMIT}, allow_debt: true, max_debt: 2`],
 } as const;
@@ -175,6 +180,11 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
     expires_after: ['amount: 2', 'amount: 2, expires_after: 11m'],
     unknown: ['amount: 2', 'amount: 2, unknown: free'],
     pair: ['amount: 2', 'amount: 2, pair: oldest'],
+  },
+  priorities: {
+    by: ['by: k, keep: { v: 2 }', 'by: m, keep: { v: 2 }'],
+    keep: ['by: m, keep: { v: 2 }', 'by: m, keep: { v: 50% }'],
+    unknown: ['by: m, keep: { v: 2, w: 0 }', 'by: m, keep: { v: 2, w: 0 }, unknown: w'],
   },
   replaced_rule: { name: ['name: first', 'name: second'] },
   denied_response: {

@@ -1,6 +1,7 @@
 import type { PlanKey, PlanRate, RateKeys, RateSpec } from '../../../policy/plans/plan-rate.js';
 import { FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import type { Algorithm } from '../../../policy/policy.js';
+import type { PrioritySpec } from '../../../policy/priorities.js';
 import type { HoldSpec } from '../../../policy/rule.js';
 import { safePrefix } from '../../../runtime/shown-address.js';
 import { ProblemList } from '../../yaml/config-problem.js';
@@ -32,6 +33,7 @@ export interface RateDefaults {
 export interface RateFields {
   readonly rate: RateSpec;
   readonly hold: HoldSpec | undefined;
+  readonly priorities: PrioritySpec | undefined;
   /** Present if numbers of the rate come from a plan. */
   readonly plan?: PlanRate;
 }
@@ -115,7 +117,8 @@ function readWithValues(
   const columns = values.map(({ path, column, name, default: standard }) => {
     return { key: keyOf(path), column, name, default: standard };
   });
-  return { rate: fields.rate, hold: fields.hold, plan: { ...fields.keys, columns } };
+  const { rate, hold, priorities } = fields;
+  return { rate, hold, priorities, plan: { ...fields.keys, columns } };
 }
 
 /**
@@ -161,6 +164,8 @@ function findValues(reader: FieldReader, plans: PlansReader | undefined): readon
   const search = (map: YamlMap, place: string): void => {
     for (const [key, { value }] of map.fields) {
       if (value.kind !== 'map' || (place === '' && !Object.hasOwn(RATE_FIELDS, key))) continue;
+      // Its keys are names of classes.
+      if (place === '' && key === 'priorities') continue;
       const path = joinPath(place, key);
       const kind = PLANNED_FIELDS.get(path);
       if (kind === undefined && !value.fields.has('plan')) {

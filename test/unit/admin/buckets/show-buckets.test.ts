@@ -49,6 +49,39 @@ test('shows the remaining tokens, and when the bucket is full', async () => {
   expect(bench.counted).toEqual(['show ok']);
 });
 
+test('shows the bucket of all classes, and what the class of the entries can use', async () => {
+  bench = new AdminBench(`
+domain: d
+descriptors:
+  - key: tenant
+    descriptors:
+      - key: class
+        rate_limit:
+          unit: hour
+          requests_per_unit: 100
+          priorities: { by: class, keep: { batch: 40%, interactive: 0 } }
+`);
+  bench.take('tenant=a,class=interactive', 70);
+  const found = async (entries: string) => {
+    const [bucket] = (await show(entries)).buckets;
+    return [bucket?.limit, bucket?.about, bucket?.now, bucket?.note];
+  };
+  const now = expect.objectContaining({ left: 30 });
+  const about = 'window: 100 per hour';
+  const batch = [100, about, now, 'The class batch can use 60 of 100, and leaves 40 to other classes.'];
+  expect(await found('tenant=a,class=batch')).toEqual(batch);
+  expect(await found('tenant=a')).toEqual(batch);
+  expect(await found('tenant=a,class=interactive')).toEqual([
+    100,
+    about,
+    now,
+    'The class interactive can use 100 of 100, and leaves 0 to other classes.',
+  ]);
+  // Hits that other classes have used are not hits that the window has denied.
+  await bench.ask({ action: 'grant', entries: entriesOf('tenant=a,class=batch'), tokens: 5 });
+  expect(await found('tenant=a')).toMatchObject({ 2: { left: 35 } });
+});
+
 test('describes soft limits and chains with values from plans', async () => {
   bench = new AdminBench(`
 domain: d

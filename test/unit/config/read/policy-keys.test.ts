@@ -52,6 +52,7 @@ describe('the page of all keys', () => {
     ['`token_bucket`', 'token_bucket'],
     ['`concurrency`', 'concurrency'],
     ['`hold`', 'hold'],
+    ['`priorities`', 'priorities'],
     ['item of `replaces`', 'replaced_rule'],
     ['`denied_response`', 'denied_response'],
     ['`phase`', 'phase_schedule'],

@@ -48,6 +48,7 @@ describe('the schema', () => {
     token_bucket: definition('token_bucket'),
     concurrency: definition('concurrency'),
     hold: definition('hold'),
+    priorities: definition('priorities'),
     replaced_rule: mappingOf(definition('replaces')),
     denied_response: mappingOf(definition('denied_response')),
     on_over: definition('on_over'),

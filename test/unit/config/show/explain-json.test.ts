@@ -95,6 +95,8 @@ describe('an explanation for machines', () => {
           request_headers_of: 'environment',
           denied_response: { body: 'later', content_type: 'text/html' },
           denied_response_of: 'rule',
+          priorities: null,
+          class: null,
           on_over: null,
           // biome-ignore lint/suspicious/noThenProperty: a key of policies
           then: null,
@@ -125,6 +127,8 @@ describe('an explanation for machines', () => {
           request_headers_of: 'environment',
           denied_response: null,
           denied_response_of: null,
+          priorities: null,
+          class: null,
           on_over: { allow: true, request_headers: [{ 'x-over': 'day' }], metadata: { tier: 2 } },
           // biome-ignore lint/suspicious/noThenProperty: a key of policies
           then: null,

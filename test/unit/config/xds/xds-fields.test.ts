@@ -47,6 +47,7 @@ const MESSAGES: Readonly<Record<Exclude<MappingName, 'plans' | 'plan_value'>, st
   token_bucket: 'envoy.type.v3.TokenBucket',
   concurrency: 'Concurrency',
   hold: 'Hold',
+  priorities: 'Priorities',
   replaced_rule: 'RateLimitReplace',
   denied_response: 'DeniedBody',
   on_over: 'OnOver',
@@ -106,6 +107,7 @@ function wireForm(field: Field): string {
     key_table: 'OPTIONAL MESSAGE KeyTable',
     // The name that protobufjs gives to the entries of a map.
     headers: 'REPEATED MESSAGE Request_headers',
+    kept_hits: 'REPEATED MESSAGE Keep',
     plan_values: '',
     any: '',
   }[field.kind];
@@ -237,6 +239,7 @@ const POLICIES: readonly string[] = [
     place(`${DAY}, hold: { amount: 3, expires_after: 1h, unknown: free }`),
     place(`${DAY}, hold: { amount: 3, pair: oldest }`),
     place(`${DAY}, hold: { from: first_call }, max_debt: 0`),
+    place(`${DAY}, priorities: { by: k, keep: { low: 12.5%, high: 3 }, unknown: high }`),
   ]),
   ...[limit, limits].flatMap((place) => [
     place(`${DAY}, replaces: [{ name: m }, { name: o }]`),

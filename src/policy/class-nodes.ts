@@ -1,0 +1,34 @@
+import type { Entry } from '../limiter/entry.js';
+import { isBlocked } from './plans/plan-rules.js';
+import { PolicyNode } from './policy-node.js';
+import { classOf, classRate, keptHits } from './priorities.js';
+import { namedRule, type Rule } from './rule.js';
+
+/**
+ * Returns the node with the limits of the caller's class, for a node with `priorities`. `entries` has one entry for
+ * each node of the path. The result is an ordinary node, which the original keeps for the next request.
+ */
+export function nodeOfClasses(node: PolicyNode, entries: readonly Entry[]): PolicyNode {
+  const value = entries[node.classEntry]?.value;
+  // The limits of a list may have different classes.
+  const names = node.rules.map(({ priorities }) =>
+    priorities === undefined ? '' : classOf(priorities, value).name,
+  );
+  const id = names.join('\n');
+  const known = node.classNodes?.get(id);
+  if (known !== undefined) return known;
+  const { fields, parent, isSecret } = node;
+  const rules = node.rules.map((rule, i) => ruleOfClass(rule, names[i] as string));
+  const made = new PolicyNode({ fields, parent, isSecret, rules });
+  node.classNodes ??= new Map();
+  node.classNodes.set(id, made);
+  return made;
+}
+
+/** Returns the limit of a class. The limit of a blocked customer denies every class. */
+function ruleOfClass(rule: Rule, className: string): Rule {
+  const { rate, priorities } = rule;
+  if (priorities === undefined || rate === undefined || isBlocked(rule)) return rule;
+  const kept = keptHits(classOf(priorities, className), rate.reportedLimit);
+  return namedRule(rule, classRate(rate, kept), rule, false, { className, shared: rule });
+}

@@ -1,0 +1,278 @@
+/*
+ * Limits whose bucket several classes of callers share (`priorities`), on compiled policies. A request of a class never
+ * takes the bucket below what the class keeps, the total never exceeds the limit, and memory and Redis decide alike
+ * with three replicas, also after a reload that changes `keep`.
+ */
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { BucketStore, Take, TakeOutcome } from '../../src/limiter/bucket-store.js';
+import { settlingRate } from '../../src/limiter/local-rate.js';
+import type { Rate } from '../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
+import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
+import type { Rule } from '../../src/policy/rule.js';
+import { DenyCache } from '../../src/storage/deny-cache.js';
+import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { expectAtLeast, expectAtMost, expectEqual, expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
+import { FakeClock } from '../support/clock/fake-clock.js';
+import { ClusterBench } from '../support/limiter/cluster-bench.js';
+import { newHoldId, settlementTake } from '../support/limiter/hold-items.js';
+import { MEMORY } from '../support/limiter/store-options.js';
+import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
+import { entries, policyOf } from '../support/policy/policies.js';
+
+// Starting Redis may be slow on a busy machine.
+jest.setTimeout(180_000);
+
+const CAPACITY = 12;
+const CLASSES = ['low', 'middle', 'high', 'unnamed'] as const;
+const REPLICAS = 3;
+
+/** The limits. A token bucket has a refill time with a fraction of a microsecond. */
+const LIMITS = {
+  'a token bucket': `token_bucket: { max_tokens: ${CAPACITY}, tokens_per_fill: 7, fill_interval: 10s }`,
+  'a window': `unit: minute, requests_per_unit: ${CAPACITY}`,
+  slots: `concurrency: { max: ${CAPACITY}, expires_after: 40s }`,
+  'reservations of a token bucket':
+    `token_bucket: { max_tokens: ${CAPACITY}, tokens_per_fill: 3, fill_interval: 10s }, ` +
+    'hold: { from: first_call, expires_after: 40s }, max_debt: 5',
+  'reservations of a window': `unit: minute, requests_per_unit: ${CAPACITY}, hold: { from: first_call }, max_debt: 0`,
+} as const;
+type Kind = keyof typeof LIMITS;
+const KINDS = Object.keys(LIMITS) as readonly Kind[];
+const KINDS_WITHOUT_HOLDS = ['a token bucket', 'a window'] as const satisfies readonly Kind[];
+
+const keeps = fc.record({
+  low: fc.oneof(fc.integer({ min: 0, max: CAPACITY - 1 }), fc.constantFrom('50%', '33.3%', '91%')),
+  middle: fc.integer({ min: 0, max: CAPACITY - 1 }),
+});
+type Keeps = typeof keeps extends fc.Arbitrary<infer Value> ? Value : never;
+
+const call = fc.record({
+  name: fc.constantFrom(...CLASSES),
+  hits: fc.integer({ min: 0, max: 5 }),
+  /** The use that the end of a request with a hold reports; undefined if it does not end in this step. */
+  used: fc.option(fc.integer({ min: 0, max: 8 }), { nil: undefined }),
+});
+const step = fc.record({
+  wait: fc.oneof(
+    fc.integer({ min: 0, max: 3 * UNIT_MICROS.second }),
+    fc.integer({ min: 0, max: 2 * UNIT_MICROS.minute }),
+  ),
+  replica: fc.integer({ min: 0, max: REPLICAS - 1 }),
+  calls: fc.array(call, { minLength: 1, maxLength: 8 }),
+  reload: fc.option(keeps, { nil: undefined, freq: 5 }),
+});
+const scenario = fc.record({ keeps, steps: fc.array(step, { minLength: 2, maxLength: 15 }) });
+
+function compiled(kind: Kind, { low, middle }: Keeps): CompiledPolicy {
+  const keep = `{ low: ${low}, middle: ${middle}, high: 0 }`;
+  return policyOf(
+    `domain: d\ndescriptors: [{ key: tenant, descriptors: [{ key: class, rate_limit: { ${LIMITS[kind]}, ` +
+      `priorities: { by: class, keep: ${keep} } } }] }]\n`,
+  );
+}
+
+/** Number of sequences so far, each of which has its own bucket. */
+let run = 0;
+
+function matched(policy: CompiledPolicy, name: string) {
+  const { rules, keys, hashTagLength } = policy.match(entries(`tenant=${run}`, `class=${name}`));
+  return { rule: rules[0] as Rule, key: keys[0] as string, hashTagLength };
+}
+
+function takeOf(policy: CompiledPolicy, name: string, hits: number): Take {
+  const { rule, key, hashTagLength } = matched(policy, name);
+  const holds = rule.hold && { id: newHoldId(), lifetimeMillis: rule.hold.expiresAfterMillis };
+  return { key, hashTagLength, rate: rule.rate as Rate, hits, refund: false, enforcement: 'enforce', holds };
+}
+
+const wholeOf = (policy: CompiledPolicy): Rate => (policy.rules[0] as Rule).rate as Rate;
+
+/** Returns what is left in the bucket for a class that keeps nothing. */
+function leftIn(store: MemoryStore, policy: CompiledPolicy, take: Take): number {
+  const { key, hashTagLength, holds } = take;
+  const rate = wholeOf(policy);
+  const look: Take = { key, hashTagLength, rate, hits: 0, refund: true, enforcement: 'observe', holds };
+  return (store.take([look]) as readonly TakeOutcome[])[0]?.remaining ?? 0;
+}
+
+/** The number of hits that a class leaves. */
+const keptBy = (policy: CompiledPolicy, name: string): number =>
+  wholeOf(policy).reportedLimit - (matched(policy, name).rule.rate as Rate).reportedLimit;
+
+/** A request that holds its hits until it ends. */
+interface InFlight {
+  readonly take: Take;
+  readonly outcome: TakeOutcome;
+}
+
+describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')])('in $name', (bench) => {
+  beforeAll(() => bench.start());
+
+  test.each(KINDS)('three replicas share %s as memory does, and leave what a class keeps', async (kind) => {
+    const replicas: BucketStore[] = [];
+    for (let i = 0; i < REPLICAS; i++) replicas.push(await bench.open());
+    let denied = 0;
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ keeps: first, steps }) => {
+        run++;
+        let policy = compiled(kind, first);
+        const memory = new MemoryStore({ ...MEMORY, clock: bench.clock });
+        let inFlight: InFlight[] = [];
+        for (const { wait, replica, calls, reload } of steps) {
+          bench.clock.advance(wait);
+          if (reload !== undefined) policy = compiled(kind, reload);
+          const store = replicas[replica] as BucketStore;
+          const takes = calls.map(({ name, hits }) => takeOf(policy, name, hits));
+          const expected = takes.map((take, i) => {
+            const [outcome] = memory.take([take]) as readonly [TakeOutcome];
+            if (outcome.overLimit) denied++;
+            else if (take.hits > 0)
+              expectAtLeast(leftIn(memory, policy, take), keptBy(policy, calls[i]?.name ?? ''));
+            return outcome;
+          });
+          const found = await Promise.all(takes.map(async (take) => (await takeFrom(store, take))[0]));
+          expectEqual(found, expected);
+          const ended: InFlight[] = [];
+          takes.forEach((take, i) => {
+            const outcome = expected[i] as TakeOutcome;
+            if (outcome.hold === 'placed') inFlight.push({ take, outcome });
+          });
+          for (const { used } of calls) {
+            const oldest = used === undefined ? undefined : inFlight.shift();
+            if (oldest === undefined) continue;
+            ended.push(oldest);
+            const whole = { ...oldest.take, rate: wholeOf(policy) };
+            const end = settlementTake(whole, oldest.outcome, used);
+            const [settled] = memory.take([end]) as readonly [TakeOutcome];
+            expectEqual((await takeFrom(store, end))[0], settled);
+          }
+          inFlight = inFlight.filter((one) => !ended.includes(one));
+        }
+      }),
+      runs(bench instanceof RedisBench ? 60 : 20),
+    );
+    expect(denied).toBeGreaterThan(10);
+  });
+});
+
+describe.each(KINDS_WITHOUT_HOLDS)('with deny caches, %s', (kind) => {
+  test('has the same decisions as without', () => {
+    let answers = 0;
+    fc.assert(
+      fc.property(scenario, ({ keeps: first, steps }) => {
+        run++;
+        const clock = new FakeClock();
+        let policy = compiled(kind, first);
+        const [plain, shared] = [0, 1].map(() => new MemoryStore({ ...MEMORY, clock })) as [
+          MemoryStore,
+          MemoryStore,
+        ];
+        const caches = Array.from(
+          { length: REPLICAS },
+          () =>
+            new DenyCache({
+              store: shared,
+              maxAgeMicros: UNIT_MICROS.second,
+              windows: true,
+              maxEntries: 100,
+              monotonicMicros: () => clock.monotonicMicros(),
+            }),
+        );
+        for (const { wait, replica, calls, reload } of steps) {
+          clock.advance(wait);
+          if (reload !== undefined) policy = compiled(kind, reload);
+          for (const { name, hits } of calls) {
+            const take = takeOf(policy, name, hits);
+            const [cached] = (caches[replica] as DenyCache).take([take], Infinity) as readonly [TakeOutcome];
+            const [asked] = plain.take([take]) as readonly [TakeOutcome];
+            if (cached.cached) answers++;
+            expectSame(cached.overLimit, asked.overLimit);
+            // A cached time until a fraction of a token may be one microsecond too short.
+            expectAtMost(Math.abs(cached.waitMicros - asked.waitMicros), 1);
+          }
+        }
+      }),
+      runs(200),
+    );
+    expect(answers).toBeGreaterThan(20);
+  });
+});
+
+const load = fc.record({
+  kept: fc.integer({ min: 1, max: CAPACITY - 1 }),
+  steps: fc.array(
+    fc.record({
+      wait: fc.integer({ min: 0, max: 8 * UNIT_MICROS.second }),
+      flood: fc.integer({ min: 0, max: 40 }),
+      asked: fc.integer({ min: 0, max: 6 }),
+    }),
+    { minLength: 5, maxLength: 40 },
+  ),
+});
+
+describe('the guarantee', () => {
+  test('a class within what another one keeps is never denied, and the total stays within the limit', () => {
+    const policyText = (kept: number): CompiledPolicy => compiled('a token bucket', { low: kept, middle: 0 });
+    let taken = 0;
+    fc.assert(
+      fc.property(load, ({ kept, steps }) => {
+        run++;
+        const clock = new FakeClock();
+        const policy = policyText(kept);
+        const store = new MemoryStore({ ...MEMORY, clock });
+        // What the class with the guarantee sends: at most `kept` at once, and the refill.
+        const allowance = { ...takeOf(policy, 'high', 1), key: 'allowance' };
+        const rate = tokenBucketRate(kept, 7, 10 * UNIT_MICROS.second);
+        let elapsed = 0;
+        let total = 0;
+        const isAllowed = (take: Take): boolean => {
+          const [outcome] = store.take([take]) as readonly [TakeOutcome];
+          return !outcome.overLimit;
+        };
+        for (const { wait, flood, asked } of steps) {
+          clock.advance(wait);
+          elapsed += wait;
+          for (let i = 0; i < flood; i++) if (isAllowed(takeOf(policy, 'low', 1))) total++;
+          for (let i = 0; i < asked; i++) {
+            if (!isAllowed({ ...allowance, rate })) continue;
+            expectSame(isAllowed(takeOf(policy, 'high', 1)), true);
+            total++;
+            taken++;
+          }
+        }
+        expectAtMost(total, CAPACITY + (elapsed * 7) / (10 * UNIT_MICROS.second));
+      }),
+      runs(200),
+    );
+    expect(taken).toBeGreaterThan(100);
+  });
+
+  test('a class that is alone gets its part at once, and then the full rate', () => {
+    const clock = new FakeClock();
+    const policy = compiled('a token bucket', { low: '50%', middle: 0 });
+    const store = new MemoryStore({ ...MEMORY, clock });
+    const passed = (): number => {
+      let count = 0;
+      while (!(store.take([takeOf(policy, 'low', 1)]) as readonly [TakeOutcome])[0].overLimit) count++;
+      return count;
+    };
+    expect(passed()).toBe(6);
+    for (let i = 0; i < 10; i++) {
+      clock.advance(10 * UNIT_MICROS.second);
+      expect(passed()).toBe(6);
+      clock.advance((10 / 7) * UNIT_MICROS.second + 1);
+      expect(passed()).toBe(1);
+    }
+  });
+});
+
+test('the ends of holds count in the whole limit', () => {
+  const policy = compiled('reservations of a window', { low: '50%', middle: 0 });
+  const { rule } = matched(policy, 'low');
+  expect(rule.shared?.rate).toBe(wholeOf(policy));
+  expect(settlingRate(wholeOf(policy)).reportedLimit).toBe(CAPACITY);
+});
