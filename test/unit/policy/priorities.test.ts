@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../src/config/diff/diff-policies.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
+import { localRate } from '../../../src/limiter/local-rate.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { describeRule } from '../../../src/policy/describe.js';
 import { type ClassSpec, capacityFor, keptHits } from '../../../src/policy/priorities.js';
@@ -216,6 +217,17 @@ describe('an answer', () => {
     expect(codes('low', 50).filter((code) => code === 1)).toHaveLength(6);
     expect(codes('high', 5)).toEqual([1, 1, 1, 1, 2]);
   });
+});
+
+test('each replica enforces its share of all classes while the store is unavailable', () => {
+  const shares = ['batch', 'interactive'].map((name) => {
+    const rate = policy.match(entries('tenant=a', `class=${name}`)).rules[0]?.rate as Rate;
+    return localRate(rate, 0.5, 1);
+  });
+  expect(shares).toMatchObject([
+    { maxTokens: 25, maxDebt: 25, refillNumerator: 20_000, refillDenominator: 1 },
+    { maxTokens: 50, maxDebt: 0, refillNumerator: 20_000, refillDenominator: 1 },
+  ]);
 });
 
 describe('descriptions', () => {

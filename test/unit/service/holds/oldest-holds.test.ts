@@ -105,6 +105,30 @@ describe('a rule with pair: oldest', () => {
     expect([left(decider), held(decider)]).toEqual([3500, 0]);
   });
 
+  test('counts the use of a class in the whole limit, also above the part of the class', () => {
+    const decider = new Decider(`
+domain: d
+descriptors:
+  - key: tenant
+    descriptors:
+      - key: class
+        rate_limit:
+          unit: day
+          requests_per_unit: 10000
+          hold: { amount: 4000, pair: oldest }
+          max_debt: 0
+          priorities: { by: class, keep: { batch: 50%, interactive: 0 } }
+`);
+    const ask = (name: string, hits: number, isNegativeHits = false) =>
+      decider.answer([descriptor(['tenant=a', `class=${name}`], { hitsAddend: hits, isNegativeHits })]);
+    const leftFor = (name: string) => ask(name, 0, true).statuses[0]?.limitRemaining;
+    expect(ask('batch', 0).overallCode).toBe(CODE.OK);
+    expect([leftFor('batch'), leftFor('interactive')]).toEqual([1000, 6000]);
+    expect(ask('batch', 0).overallCode).toBe(CODE.OVER_LIMIT);
+    expect(ask('batch', 7000).overallCode).toBe(CODE.OK);
+    expect([leftFor('batch'), leftFor('interactive')]).toEqual([0, 3000]);
+  });
+
   test('never denies an end, and forgives what max_debt does not cover', () => {
     const decider = new Decider(POLICY);
     decider.answer([tenant(0)]);
