@@ -129,6 +129,7 @@ export function writeFiles(directory: string, files: readonly WrittenFile[]): st
     }
     return undefined;
   } catch (error) {
+    if (isWorkingDirectoryGone(error)) throw error;
     return `the files cannot be written: ${(error as Error).message}`;
   }
 }
