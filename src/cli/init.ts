@@ -2,6 +2,7 @@ import { lstatSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { readAsset } from '../runtime/assets.js';
 import { printableLine, shellWord } from '../runtime/printable.js';
+import { isWorkingDirectoryGone } from '../runtime/working-directory.js';
 import { readArguments } from './arguments.js';
 import { CommandError, EXIT, type Io, usageError } from './io.js';
 

@@ -172,7 +172,7 @@ function statusToJson(status: DescriptorStatus): object {
 }
 
 function headerToJson({ key, value }: HeaderValue): object {
-  return { key: key || undefined, value: value || undefined };
+  return { key: key || undefined, value: String(value) || undefined };
 }
 
 function unlessEmpty<Item>(list: readonly Item[]): readonly Item[] | undefined {

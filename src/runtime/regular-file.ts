@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { withoutAddressSecrets } from './shown-address.js';
 import { workingDirectoryHint } from './working-directory.js';
@@ -14,6 +14,7 @@ import { workingDirectoryHint } from './working-directory.js';
  * become weir's controlling terminal.
  */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+const CHUNK_BYTES = 64 * 1024;
 const STANDARD_INPUT = 0;
 
 /**
@@ -36,8 +37,7 @@ export function readRegularFile(path: string, maxBytes: number): Buffer {
     throw notOpened(error as NodeJS.ErrnoException);
   }
   try {
-    checkFile(fstatSync(fd), maxBytes);
-    return checkSize(readFileSync(fd), maxBytes);
+    return readAll(fd, contentsOf(fstatSync(fd), maxBytes));
   } finally {
     closeSync(fd);
   }
@@ -52,8 +52,9 @@ export async function loadRegularFile(path: string, maxBytes: number): Promise<B
     throw notOpened(error as NodeJS.ErrnoException);
   }
   try {
-    checkFile(await file.stat(), maxBytes);
-    return checkSize(await file.readFile(), maxBytes);
+    const contents = contentsOf(await file.stat(), maxBytes);
+    while (contents.took((await file.read(contents.room(), { position: null })).bytesRead));
+    return contents.bytes();
   } finally {
     await file.close();
   }
@@ -61,7 +62,49 @@ export async function loadRegularFile(path: string, maxBytes: number): Promise<B
 
 /** Reads standard input of any type to its end. Throws a {@link FileFault} if it has more than `maxBytes`. */
 export function readStandardInput(maxBytes: number): Buffer {
-  return checkSize(readFileSync(STANDARD_INPUT), maxBytes);
+  return readAll(STANDARD_INPUT, new Contents(0, maxBytes));
+}
+
+function readAll(fd: number, contents: Contents): Buffer {
+  while (contents.took(readSync(fd, contents.room(), { position: null })));
+  return contents.bytes();
+}
+
+/**
+ * Data read so far, up to the allowed size. The size of a file is not reliable: the file may grow, and files in `/proc`
+ * have a size of 0.
+ */
+class Contents {
+  readonly #maxBytes: number;
+  #buffer: Buffer;
+  #length = 0;
+
+  constructor(size: number, maxBytes: number) {
+    this.#maxBytes = maxBytes;
+    // One extra byte shows whether the file is larger than allowed.
+    this.#buffer = Buffer.allocUnsafe(size + 1);
+  }
+
+  /** Returns the place for the next chunk. */
+  room(): Buffer {
+    const { length } = this.#buffer;
+    if (this.#length === length) {
+      const larger = Math.min(2 * length + CHUNK_BYTES, this.#maxBytes + 1);
+      this.#buffer = Buffer.concat([this.#buffer], larger);
+    }
+    return this.#buffer.subarray(this.#length, this.#length + CHUNK_BYTES);
+  }
+
+  /** Counts the bytes of a chunk. Returns false at the end of the file. */
+  took(bytes: number): boolean {
+    this.#length += bytes;
+    if (this.#length > this.#maxBytes) throw fault('EFBIG', `has more than ${this.#maxBytes} bytes`);
+    return bytes > 0;
+  }
+
+  bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
 }
 
 /** Sockets, and devices without a driver, cannot be opened. */
@@ -69,17 +112,12 @@ function notOpened(error: NodeJS.ErrnoException): Error {
   return error.code === 'ENXIO' || error.code === 'ENODEV' ? notRegular() : error;
 }
 
-function checkFile(stats: Stats, maxBytes: number): void {
+function contentsOf(stats: Stats, maxBytes: number): Contents {
   if (stats.isDirectory()) throw fault('EISDIR', 'is a directory');
   if (!stats.isFile()) throw notRegular();
   if (stats.size > maxBytes)
     throw fault('EFBIG', `has ${stats.size} bytes, more than the maximum of ${maxBytes}`);
-}
-
-/** Files in `/proc` have a size of 0 before they are read. */
-function checkSize(bytes: Buffer, maxBytes: number): Buffer {
-  if (bytes.length > maxBytes) throw fault('EFBIG', `has more than ${maxBytes} bytes`);
-  return bytes;
+  return new Contents(stats.size, maxBytes);
 }
 
 function notRegular(): FileFault {

@@ -372,7 +372,7 @@ export const FAMILIES = {
       result: {
         meaning: 'The result.',
         values: {
-          completed: 'returned',
+          made: 'returned',
           failed:
             'Redis returned an error or did not answer, so the tokens may or may not have been returned',
           skipped: 'not sent, because the connection was lost',

@@ -73,8 +73,8 @@ describe('a request between two Redis', () => {
   };
   const settled = () =>
     waitFor('what was taken to be given back', () => {
-      const { completed, failed, skipped } = split.rollbackStats;
-      return completed + failed + skipped > 0;
+      const { made, failed, skipped } = split.rollbackStats;
+      return made + failed + skipped > 0;
     });
 
   const useUp = () => takeFrom(rival, takeItem('s', second.rate, { hits: 2 }));
@@ -111,7 +111,7 @@ describe('a request between two Redis', () => {
     ]);
     await settled();
     expect(await used()).toEqual([10, 1]);
-    expect(split.rollbackStats).toEqual({ completed: 1, failed: 0, skipped: 0 });
+    expect(split.rollbackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
     // The request was not counted.
     const [window] = await takeFrom(rival, takeItem('s', second.rate, { hits: 0 }));
     expect(window).toMatchObject({ used: 2 });
@@ -125,7 +125,7 @@ describe('a request between two Redis', () => {
     expect(told).toBeInstanceOf(StorageError);
     await settled();
     expect(await used()).toEqual([10, 1]);
-    expect(split.rollbackStats).toEqual({ completed: 1, failed: 0, skipped: 0 });
+    expect(split.rollbackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
   });
 
   test('leaves the window of the main Redis alone that began meanwhile', async () => {
@@ -147,7 +147,7 @@ describe('a request between two Redis', () => {
     });
     expect(told).toMatchObject([{ overLimit: true }, {}, {}]);
     await waitFor('the request to be counted', () => split.rollbackStats.skipped === 1);
-    expect(split.rollbackStats).toEqual({ completed: 0, failed: 0, skipped: 1 });
+    expect(split.rollbackStats).toEqual({ made: 0, failed: 0, skipped: 1 });
     expect(await used()).toEqual([40, 5]);
   });
 
@@ -162,6 +162,6 @@ describe('a request between two Redis', () => {
     await settled();
     await waitFor('the next connection', () => main.connected && main.connections.opened > 1);
     expect(await used()).toEqual([60, 1]);
-    expect(split.rollbackStats).toEqual({ completed: 0, failed: 1, skipped: 0 });
+    expect(split.rollbackStats).toEqual({ made: 0, failed: 1, skipped: 0 });
   });
 });

@@ -133,7 +133,7 @@ test('either Redis away is an error of those requests that need it', async () =>
   expect(await take(second, tokens)).toBeInstanceOf(StorageError);
   expect(await take(second)).toBeInstanceOf(StorageError);
   // What the failed request took is given back.
-  await waitFor('a give-back', () => split.rollbackStats.completed === 1);
+  await waitFor('a give-back', () => split.rollbackStats.made === 1);
   expect(await take(tokens)).toMatchObject([{ overLimit: false, remaining: 99 }]);
 
   await servers[1]!.restart();

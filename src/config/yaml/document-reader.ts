@@ -143,7 +143,10 @@ export class DocumentReader {
       const { line } = this.lines.linePos(offset);
       const text = this.lineAt(error.pos[0]);
       const mark = text.includes('{{') ? TEMPLATE : text.includes('${') ? VARIABLE : undefined;
-      if (line !== reportedLine) this.giveUp(this.positionAt(offset), '', mark ?? sentenceOf(error));
+      // The parser reports the bracket of a variable, and not its start.
+      const from = mark === VARIABLE ? this.text.lastIndexOf('${', offset + 1) : offset;
+      if (line !== reportedLine)
+        this.giveUp(this.positionAt(Math.max(from, 0)), '', mark ?? sentenceOf(error));
       // Each mark of a template causes several errors.
       if (mark !== undefined) break;
       reportedLine = line;

@@ -62,7 +62,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export const NO_GIVE_BACKS: RollbackStats = { completed: 0, failed: 0, skipped: 0 };
+export const NO_GIVE_BACKS: RollbackStats = { made: 0, failed: 0, skipped: 0 };
 export const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 
 /** Creates a store in memory with the bounds of the settings. */

@@ -191,7 +191,7 @@ export class RedisStore implements RedisBackend, Shard, BatchOwner {
   async rollBackPartition(take: PartitionTake, takenOn: unknown): Promise<RollbackResult> {
     if (takenOn === undefined || takenOn !== this.connectionId) return 'skipped';
     try {
-      return (await this.takeOrGiveBack(take, takenOn)) instanceof StorageError ? 'failed' : 'completed';
+      return (await this.takeOrGiveBack(take, takenOn)) instanceof StorageError ? 'failed' : 'made';
     } catch {
       // No caller waits for the result.
       return 'failed';

@@ -6,7 +6,7 @@ import type { RollbackResult } from './shard.js';
 /** Number of give-backs since the start of the process, by result. */
 export interface RollbackStats {
   /** All hits were given back. */
-  readonly completed: number;
+  readonly made: number;
   /** Some refunds were refused, or were not answered, so that they may have been applied. */
   readonly failed: number;
   /** Some refunds were not sent, because the connection on which the hits were taken was lost. */
@@ -26,7 +26,7 @@ export interface RollbackOptions {
 }
 
 /** Results from worst to best. The result of a request is the worst result of its partitions. */
-const WORST_FIRST: readonly RollbackResult[] = ['failed', 'skipped', 'completed'];
+const WORST_FIRST: readonly RollbackResult[] = ['failed', 'skipped', 'made'];
 
 /**
  * Gives back the hits that denied requests have taken from other partitions, except holds. Answers do not wait for
@@ -36,7 +36,7 @@ const WORST_FIRST: readonly RollbackResult[] = ['failed', 'skipped', 'completed'
  */
 export class Rollbacks {
   readonly #options: RollbackOptions;
-  readonly #counts = { completed: 0, failed: 0, skipped: 0 };
+  readonly #counts = { made: 0, failed: 0, skipped: 0 };
   readonly #underWay = new Set<Promise<void>>();
 
   constructor(options: RollbackOptions) {
@@ -89,5 +89,5 @@ export class Rollbacks {
 }
 
 function worstOf(results: readonly RollbackResult[]): RollbackResult {
-  return WORST_FIRST.find((result) => results.includes(result)) ?? 'completed';
+  return WORST_FIRST.find((result) => results.includes(result)) ?? 'made';
 }

@@ -7,7 +7,7 @@ import type { BucketStore, StorageError, Take, TakeResult } from '../../limiter/
 export type Partition = string | number;
 
 /** Result of giving back hits. `made`: applied. `failed`: refused, or not answered. `skipped`: not sent. */
-export type RollbackResult = 'completed' | 'failed' | 'skipped';
+export type RollbackResult = 'made' | 'failed' | 'skipped';
 
 export interface PartitionTake {
   readonly partition: Partition;

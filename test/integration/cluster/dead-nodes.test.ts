@@ -203,7 +203,7 @@ describe('a slot that no node serves', () => {
   });
 
   test.each([
-    ['that hangs', 'completed'],
+    ['that hangs', 'made'],
     ['that took', 'skipped'],
   ] as const)(
     'if the node %s is killed during a request over two nodes, giving back is %s',

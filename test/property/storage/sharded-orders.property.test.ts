@@ -73,11 +73,11 @@ interface Tally {
   /** Hits that were taken and never given back. */
   lost: number;
   /** Requests that were given back completely, or not. */
-  completed: number;
+  made: number;
   unmade: number;
 }
 
-const NOTHING: Tally = { admitted: 0, denied: 0, failed: 0, lost: 0, completed: 0, unmade: 0 };
+const NOTHING: Tally = { admitted: 0, denied: 0, failed: 0, lost: 0, made: 0, unmade: 0 };
 
 class Order {
   readonly #random: () => number;
@@ -216,7 +216,7 @@ class Order {
       );
     }
     for (const { rollbackStats } of this.#stores) {
-      this.#tally.completed += rollbackStats.completed;
+      this.#tally.made += rollbackStats.made;
       this.#tally.unmade += rollbackStats.failed + rollbackStats.skipped;
     }
   }
@@ -279,6 +279,6 @@ test.each(WORLDS)('no limit is exceeded if %s', async (_, world) => {
     }
   }
   // Each possible event must have occurred.
-  expectAtLeast(Math.min(tally.admitted, tally.denied, tally.completed), ORDERS / 2);
+  expectAtLeast(Math.min(tally.admitted, tally.denied, tally.made), ORDERS / 2);
   expectEqual([tally.failed > 0, tally.lost > 0, tally.unmade > 0], Array(3).fill(world.isLossy));
 });

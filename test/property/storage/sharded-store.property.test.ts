@@ -103,7 +103,7 @@ function sharded(clock: FakeClock, countDeniedHits: boolean, main: MemoryShards,
   const look = (take: Take) => mapOf(take).shardAt(take).memory.take([take])[0] as TakeOutcome;
   const gaveBack = () => {
     expectEqual(store.rollbackStats, { ...store.rollbackStats, failed: 0, skipped: 0 });
-    return store.rollbackStats.completed;
+    return store.rollbackStats.made;
   };
   const shares = (one: Take, other: Take) =>
     mapOf(one) === mapOf(other) && mapOf(one).shardAt(one) === mapOf(other).shardAt(other);
@@ -233,7 +233,7 @@ describe.each([
               expectSameOutcomes(map.shardAt(look).memory.take([look]), one.take([look]));
             }
           }
-          gaveBack += store.rollbackStats.completed;
+          gaveBack += store.rollbackStats.made;
           expectEqual(store.rollbackStats, { ...store.rollbackStats, failed: 0, skipped: 0 });
         }),
         runs(240),

@@ -216,7 +216,7 @@ export class ServerLink implements Shard {
     first.reversedBy = call;
     // A server that has lost its buckets since must not get the hits back.
     expectSame(call.incarnation, first.incarnation);
-    return (await this.#send(call)) instanceof StorageError ? 'failed' : 'completed';
+    return (await this.#send(call)) instanceof StorageError ? 'failed' : 'made';
   }
 
   /** Closes the connection. Calls sent on it are not answered. */

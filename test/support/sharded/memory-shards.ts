@@ -41,7 +41,7 @@ class MemoryShard implements Shard {
     const answer = this.answerReturn(take);
     if (answer !== undefined) return answer;
     this.memory.take(take.items);
-    return 'completed';
+    return 'made';
   }
 }
 

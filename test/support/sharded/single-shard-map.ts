@@ -15,7 +15,7 @@ export function singleShardMap(store: BucketStore, dataId: () => unknown = () =>
     rollBackPartition: async ({ items, deadlineMicros }, epochAtTake) => {
       if (epochAtTake === undefined || dataId() !== epochAtTake) return 'skipped';
       const result = await store.take(items, deadlineMicros);
-      return result instanceof StorageError ? 'failed' : 'completed';
+      return result instanceof StorageError ? 'failed' : 'made';
     },
   };
   return { partitionOf: () => 0, shardOf: () => shard, close: () => store.close() };

@@ -49,7 +49,7 @@ const fill = (...takes: Take[]) => {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const asked = (part: string) => map.of(part).asked.map(({ items }) => items);
 const resolvedWith = (result: RollbackResult) => () => Promise.resolve(result);
-const NONE = { completed: 0, failed: 0, skipped: 0 };
+const NONE = { made: 0, failed: 0, skipped: 0 };
 
 describe('a request whose buckets share a partition', () => {
   test('is forwarded unchanged, and each item is read once', async () => {
@@ -103,7 +103,7 @@ describe('a request to several partitions', () => {
     expect([used(tokens('b1')), used(window('b2'))]).toEqual([10, 2]);
     expect(map.of('a').returned).toEqual([]);
     expect(map.of('b').returned).toMatchObject([{ partition: 'b', mayWait: true }]);
-    expect(store.rollbackStats).toEqual({ ...NONE, completed: 1 });
+    expect(store.rollbackStats).toEqual({ ...NONE, made: 1 });
     expect(told).toHaveLength(2);
     expect(told[0]).toBe(map.of('b').returned[0]?.items);
   });
@@ -146,7 +146,7 @@ describe('denials', () => {
       { overLimit: false, used: 0 },
     ]);
     await turn();
-    expect([store.rollbackStats, map.size]).toEqual([{ ...NONE, completed: 1 }, 0]);
+    expect([store.rollbackStats, map.size]).toEqual([{ ...NONE, made: 1 }, 0]);
   });
 });
 
@@ -209,10 +209,10 @@ describe('giving back', () => {
     expect(map.of('b').returned[0]?.deadlineMicros).toBe(now + 10 + TIMEOUT);
     const closing = store.close();
     await turn();
-    expect([map.of('b').closed, store.rollbackStats.completed, told.length]).toEqual([false, 0, 1]);
-    answer('completed');
+    expect([map.of('b').closed, store.rollbackStats.made, told.length]).toEqual([false, 0, 1]);
+    answer('made');
     await closing;
-    expect([map.of('b').closed, store.rollbackStats.completed, told.length]).toEqual([true, 1, 2]);
+    expect([map.of('b').closed, store.rollbackStats.made, told.length]).toEqual([true, 1, 2]);
   });
 
   test.each([[2], [undefined]])('is skipped if the connection has changed (%s)', async (holds) => {
