@@ -42,6 +42,8 @@ const OWING_BUCKETS: readonly TokenBucketRate[] = [
   tokenBucketRate(5, 1, UNIT_MICROS.second, 5),
   tokenBucketRate(10, 3, UNIT_MICROS.second, 2),
   tokenBucketRate(3, 7, UNIT_MICROS.minute, 100),
+  // A class that leaves 4 of 10 tokens to others, and takes no debt itself.
+  tokenBucketRate(6, 3, UNIT_MICROS.second, 4, Number.POSITIVE_INFINITY),
   tokenBucketRate(0xffff_ffff, 0xffff_fffb, 1_000, 0xffff_ffff),
 ];
 const TIME_ZONES = ['UTC', 'Europe/Berlin', 'America/Havana', 'Australia/Lord_Howe'];
