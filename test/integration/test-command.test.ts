@@ -80,6 +80,7 @@ const shown = ['docs/internals/testing.md', 'docs/CONTRIBUTING.md'].flatMap((pag
 const RUNS: Readonly<Record<string, readonly [where: RegExp, atLeast: number, tool?: string]>> = {
   '--selectProjects unit': [/^unit\//, 100],
   'test/unit/limiter/rate.test.ts': [/^unit\/limiter\/rate\.test\.ts$/, 1],
+  'test/e2e/priorities': [/^e2e\/priorities/, 1, 'envoy'],
   '--selectProjects unit test/unit/limiter/rate.test.ts': [/^unit\/limiter\/rate\.test\.ts$/, 1],
   "--selectProjects integration -t 'drain'": [/^integration\//, 50, 'redis-server'],
   '--selectProjects conformance h2spec': [/^conformance\/h2spec\//, 1, 'h2spec'],

@@ -398,7 +398,7 @@ describe('errors of a path', () => {
 });
 
 describe('the recipe of guaranteed shares', () => {
-  const [, recipe = ''] = /^```yaml\n(# example: guaranteed-shares\n.*?)^```/ms.exec(
+  const [, recipe = ''] = /^```yaml\n(# file: guaranteed-shares\.yaml\n.*?)^```/ms.exec(
     readFileSync(join(repositoryRoot, 'docs/policy/priorities.md'), 'utf8'),
   ) as RegExpExecArray;
 
