@@ -20,7 +20,7 @@ const FEATURES = `
 \`weir diff\`, and the changes of a reload | | config/diff diff.ts differ change-log rollout
 \`weir top\` | | telemetry/top cli/top admin/top operate/top screen top-
 buckets: show, reset, grant, release, and their announcement | ratelimit#191, ratelimit#422, kgateway#2785 | admin/buckets cli/bucket buckets.md storage/controls service/controls integration/buckets open-bucket at-three known-
-the page, and its charts | | src/page /page/ operate/page  telemetry/history images
+the page, and its charts | | src/page /page/ operate/page telemetry/history images
 who may use the debug port | | admin-access admin-tokens tokens-file operate/access cross-site
 \`weir explain\` and \`check-config\` | | config/show explain check-config manifests check-report check-unmatched check-options load-options commands
 \`weir check\`, \`health\`, \`init\` | | cli/call cli/check.ts cli/health cli/init without-envoy start.md
@@ -66,7 +66,8 @@ shared: helpers | | src/runtime runtime src/*.ts
   .split('\n')
   .map((line) => {
     const [name, asked, patterns] = line.split('|').map((cell) => cell.trim());
-    const parts = patterns.split(' ').map((one) => one.replaceAll('.', '\\.').replaceAll('*', '[^/]*'));
+    // An empty pattern would match every file.
+    const parts = patterns.split(/ +/).map((one) => one.replaceAll('.', '\\.').replaceAll('*', '[^/]*'));
     return { name, asked, pattern: new RegExp(parts.join('|')) };
   });
 /** Tests and pages that are about the whole product. A source file must have another row. */
