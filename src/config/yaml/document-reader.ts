@@ -141,12 +141,12 @@ export class DocumentReader {
     for (const error of errors.slice(0, MAX_SYNTAX_ERRORS)) {
       const offset = this.offsetOf(error, document);
       const { line } = this.lines.linePos(offset);
-      const text = this.lineAt(error.pos[0]);
+      const start = this.text.lastIndexOf('\n', error.pos[0] - 1) + 1;
+      const text = this.text.slice(start).split('\n', 1)[0] as string;
       const mark = text.includes('{{') ? TEMPLATE : text.includes('${') ? VARIABLE : undefined;
       // The parser reports the bracket of a variable, and not its start.
-      const from = mark === VARIABLE ? this.text.lastIndexOf('${', offset + 1) : offset;
-      if (line !== reportedLine)
-        this.giveUp(this.positionAt(Math.max(from, 0)), '', mark ?? sentenceOf(error));
+      const from = mark === VARIABLE ? start + text.indexOf('${') : offset;
+      if (line !== reportedLine) this.giveUp(this.positionAt(from), '', mark ?? sentenceOf(error));
       // Each mark of a template causes several errors.
       if (mark !== undefined) break;
       reportedLine = line;
@@ -160,11 +160,6 @@ export class DocumentReader {
     if (isUnclosed && document !== undefined) offset = openingOf(document, offset) ?? offset;
     while (this.text[offset] === ' ') offset++;
     return offset;
-  }
-
-  private lineAt(offset: number): string {
-    const start = this.text.lastIndexOf('\n', offset - 1) + 1;
-    return this.text.slice(start).split('\n', 1)[0] as string;
   }
 
   /** `hidden`: no part of the node may be shown. */

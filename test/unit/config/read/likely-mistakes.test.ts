@@ -160,6 +160,9 @@ describe('a value that is not what it looks like', () => {
   });
 });
 
+const VARIABLE =
+  '"${" begins a variable, and weir does not substitute variables; run the file through envsubst first, ' +
+  'and load the result';
 const TEMPLATE =
   'this is a template ("{{") that has not been rendered yet; render it first, for example with "helm ' +
   'template", and load the result, or put the text in quotes';
@@ -202,6 +205,7 @@ describe('a string that YAML changes', () => {
       4:15: this is not valid YAML: Flow map in block collection must be sufficiently indented and end with a }
     domain: {{ .Values.domain }}\n => 1:9: domain: ${TEMPLATE}
     domain: d\ndescriptors:\n  {{- range .Values.keys }}\n  - key: {{ . }}\n => 3:5: ${TEMPLATE}
+    # \${A}\ndomain: d\nphase: ] \${B}\n => 3:10: ${VARIABLE}
     domain: d\n<<<<<<< HEAD\nphase: active\n=======\nphase: monitoring\n>>>>>>> main\n
       2:1: this is not valid YAML: Implicit keys need to be on a single line
       4:1: this is not valid YAML: Implicit keys need to be on a single line
