@@ -150,14 +150,12 @@ test.each([
 test('reads endless standard input up to a bound', () => {
   const zeros = openSync('/dev/zero', 'r');
   closeLater(zeros, closeSync);
-  const { status, stderr } = spawnSync(
-    process.execPath,
-    [WEIR_MAIN, 'bucket', 'show', 'shop', '--entries', '-'],
-    {
-      stdio: [zeros, 'pipe', 'pipe'],
-      encoding: 'utf8',
-    },
-  );
+  // Without a limit (2 GiB, in KiB), a reader without a bound would take all memory of the machine.
+  const limited = ['-c', 'ulimit -d 2097152 && exec "$@"', 'sh', process.execPath, WEIR_MAIN];
+  const { status, stderr } = spawnSync('sh', [...limited, 'bucket', 'show', 'shop', '--entries', '-'], {
+    stdio: [zeros, 'pipe', 'pipe'],
+    encoding: 'utf8',
+  });
   expect([status, stderr]).toEqual([
     2,
     expect.stringContaining('--entries: standard input has more than 1048576 bytes'),

@@ -243,9 +243,9 @@ const FILES = {
 /** Fields that a view omits intentionally. */
 const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
   // These fields apply to new versions of the file, not to a descriptor.
-  'src/config/show/explain': ['plans.max_drop', 'plans.max_drop_from'],
+  'src/config/show/explain.ts': ['plans.max_drop', 'plans.max_drop_from'],
   // The view shows limits. These fields set the answer for requests without a limit, or the number of buckets.
-  'src/config/show/dump-json.ts': [
+  'src/config/show/dump.ts': [
     'descriptor.share_threshold',
     'descriptor.on_unmatched',
     // Key tables are secret.
@@ -318,9 +318,9 @@ describe('every field of the policy format', () => {
     ];
     const there = transferredPolicies(policyItems(after), after.version);
     const handles: Readonly<Record<string, boolean>> = {
-      'src/config/show/dump-json.ts': json(before) !== json(after),
+      'src/config/show/dump.ts': json(before) !== json(after),
       'src/config/show/dump-tree.ts': tree(before) !== tree(after),
-      'src/config/show/explain': explained(before) !== explained(after),
+      'src/config/show/explain.ts': explained(before) !== explained(after),
       'src/config/diff': diffPolicies(before, after, NOW).length > 0,
       'src/config/threads/policy-transfer.ts': json(there) === json(after) && tree(there) === tree(after),
     };
