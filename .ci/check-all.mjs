@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { change } from './features.mjs';
+import { checkLeases } from './lease-model.mjs';
 import { requireNode } from './node.mjs';
 import { build, install } from './prepare.mjs';
 import { Impossible, must, root, say } from './shell.mjs';
@@ -29,6 +30,7 @@ const CHECKS = [
   ['the bundled policies are valid', () => weir('check-config', 'deploy/policies')],
   ['generated files are current', () => npm('run', '--silent', 'docs', '--', '--check')],
   ['the lines of each feature can be counted', () => say(change())],
+  ['leases keep their guarantees in every state of a model', checkLeases],
 ];
 
 async function check(total, name, body) {
