@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { commandHelps } from '../../src/cli/run.js';
 import { INERT_VARIABLES, SETTINGS } from '../../src/server/settings/settings-table.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -37,20 +38,24 @@ describe('weir', () => {
     const main = await weir('--help');
     expect(main).toMatchObject({ code: 0, stderr: '' });
     expect(main.stdout).toMatch('Exit codes');
-    for (const command of [
+    const commands = [
+      'init',
       'serve',
       'check-config',
       'explain',
       'diff',
+      'replay',
       'check',
       'health',
-      'migrate',
       'bucket',
       'top',
+      'migrate',
       'ratelimit',
       'ratelimit-client',
       'ratelimit-config-check',
-    ]) {
+    ];
+    expect([...commandHelps().keys()]).toEqual(commands);
+    for (const command of commands) {
       expect(main.stdout).toMatch(`  ${command}`);
       const own = await weir(command, '--help');
       expect(own).toMatchObject({ code: 0, stderr: '' });

@@ -75,7 +75,7 @@ describe('the alerts', () => {
   });
 });
 
-describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) => {
+describe.each([...shippedDashboards()])('the dashboard %s', (file, dashboard) => {
   const panels = dashboard.panels.filter(({ type }) => type !== 'row');
   const all = (panel: Panel) => panel.targets ?? [];
 
@@ -139,6 +139,6 @@ describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) =
     const hidden = describeMetrics()
       .map(({ name }) => name)
       .filter((name) => !shown.has(name) && !shown.has(`${name}_bucket`));
-    expect(hidden).toEqual([]);
+    expect(hidden.map((name) => `${name}: add it to a panel of deploy/grafana/${file}`)).toEqual([]);
   });
 });
