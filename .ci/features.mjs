@@ -153,6 +153,26 @@ export function table() {
   ].join('\n');
 }
 
+/**
+ * Returns what is wrong with the list of features: rows that no file matches, for example because an earlier pattern
+ * matches too much, and source files without a row.
+ */
+export function faults() {
+  const { rows, lost } = count(linesOf());
+  const idle = [...rows].filter(([, { src, test, docs }]) => src + test + docs === 0);
+  return [
+    ...idle.map(([{ name }]) => `.ci/features.mjs: no file matches the row "${name}"; correct the patterns`),
+    ...lost.map(
+      (path) => `.ci/features.mjs: no row matches ${path}; add a pattern to the row of its feature`,
+    ),
+  ];
+}
+
+/** Returns a text with only the first and the last column of its tables: the features, and who asked for them. */
+export function withoutNumbers(text) {
+  return text.replaceAll(/^(\| [^|]* \|).*(\| [^|]* \|)$/gm, '$1$2');
+}
+
 /** Returns one line for each feature whose source has changed since the base commit. */
 export function change() {
   const before = base();

@@ -193,7 +193,7 @@ function planned({ planned: isPlanned }, schema) {
 }
 
 function kindSchema(field) {
-  const { kind, min, max, words, pattern, maxLength } = field;
+  const { kind, min, max, words, schemaPattern: pattern, maxLength } = field;
   const notEmpty = field.required !== undefined && !field.mayBeEmpty && { minLength: 1 };
   const longest = maxLength !== undefined && { maxLength };
   switch (kind) {
@@ -239,7 +239,7 @@ function kindSchema(field) {
   }
 }
 
-function textsSchema({ single, pattern }) {
+function textsSchema({ single, schemaPattern: pattern }) {
   const item = pattern === undefined ? { type: ANY_TEXT, minLength: 1 } : { type: 'string', pattern };
   const list = { type: 'array', minItems: 1, uniqueItems: true, items: item };
   return single ? { anyOf: [item, list] } : list;

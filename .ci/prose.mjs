@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, normalize, relative, resolve } from 'node:path';
-import { filesBelow, root } from './shell.mjs';
+import { counted, filesBelow, root } from './shell.mjs';
 
 /** Phrases, each with the words of the field for the same. A phrase may be wrapped, and its case does not matter. */
 const PHRASES = [
@@ -111,7 +111,7 @@ try {
   if (spelling === undefined)
     process.stdout.write('prose: typos is not installed; the spelling was not checked\n');
   process.stdout.write(
-    findings.length === 0 ? 'prose: no findings\n' : `prose: ${findings.length} findings\n`,
+    findings.length === 0 ? 'prose: no findings\n' : `prose: ${counted(findings.length, 'finding')}\n`,
   );
   process.exitCode = findings.length === 0 ? 0 : 1;
 } catch (error) {

@@ -35,6 +35,11 @@ export function isProgram(url) {
   return program !== undefined && existsSync(program) && realpathSync(program) === fileURLToPath(url);
 }
 
+/** Returns a count with its noun: `1 finding`, `2 findings`. */
+export function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** Prints a line to stderr, so that stdout contains only the requested output. */
 export function say(text) {
   process.stderr.write(`weir: ${text}\n`);

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { scan } from './scan.mjs';
-import { filesBelow, root as here } from './shell.mjs';
+import { counted, filesBelow, root as here } from './shell.mjs';
 
 const MAX_COLUMNS = 120;
 
@@ -207,5 +207,5 @@ const findings = Object.entries(RULES).flatMap(([rule, find]) =>
   [...find()].map(([path, line, what, remedy]) => `${path}:${line}: ${rule}: ${what}; ${remedy}`),
 );
 for (const finding of findings) process.stdout.write(`${finding}\n`);
-process.stdout.write(findings.length === 0 ? 'tidy\n' : `${findings.length} findings\n`);
+process.stdout.write(findings.length === 0 ? 'tidy\n' : `${counted(findings.length, 'finding')}\n`);
 process.exitCode = findings.length === 0 ? 0 : 1;

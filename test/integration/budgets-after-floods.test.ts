@@ -48,13 +48,15 @@ afterEach(async () => {
 
 type Gauges = Readonly<Record<string, number>>;
 
-/** Returns the gauges of held bytes and of waiting calls. */
+/** Returns the gauges of {@link ALL_RETURNED}. */
 async function gauges(): Promise<Gauges> {
   const { body } = await httpRequest(weir.httpPort, '/metrics');
-  const lines = [...body.matchAll(/^weir_((?:grpc|large_requests)_\S+) (\S+)$/gm)];
-  return Object.fromEntries(lines.map(([, name, value]) => [name, Number(value)]));
+  const lines = [...body.matchAll(/^weir_(\S+) (\S+)$/gm)];
+  const values = lines.map(([, name = '', value]) => [name, Number(value)] as const);
+  return Object.fromEntries(values.filter(([name]) => name in ALL_RETURNED));
 }
 
+/** The gauges of held bytes and of waiting calls, without any request. */
 const ALL_RETURNED: Gauges = {
   large_requests_waiting: 0,
   large_requests_waiting_bytes: 0,

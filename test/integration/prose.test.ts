@@ -32,7 +32,7 @@ describe('phrases', () => {
   ])('finds a phrase in %s: %j', (path, text, finding) => {
     const lines = phrases(path, text);
     expect(lines[0]?.replaceAll(/ (?:\*|--|>)(?= )/g, '')).toBe(`${finding}: write "rules exist for"`);
-    expect(lines.at(-1)).toBe('prose: 1 findings');
+    expect(lines.at(-1)).toBe('prose: 1 finding');
   });
 
   test.each([

@@ -1,6 +1,7 @@
 /* Tests that each rule of .ci/tidy.mjs finds its violations, and nothing else. */
 import { spawnSync } from 'node:child_process';
 import { beforeEach, expect, test } from '@jest/globals';
+import { plural } from '../../src/runtime/texts.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 
@@ -19,7 +20,9 @@ function findings(): string[] {
   const { stdout, stderr, status } = spawnSync(process.execPath, [script, folder.path], { encoding: 'utf8' });
   expect(stderr).toBe('');
   const lines = stdout.trimEnd().split('\n');
-  expect([status, lines.pop()]).toEqual(lines.length === 0 ? [0, 'tidy'] : [1, `${lines.length} findings`]);
+  expect([status, lines.pop()]).toEqual(
+    lines.length === 0 ? [0, 'tidy'] : [1, plural(lines.length, 'finding')],
+  );
   return lines;
 }
 

@@ -117,9 +117,27 @@ function readKind(reader: FieldReader, key: string, field: Field, value: YamlVal
       return readMetadata(reader, key);
     case 'any':
       return undefined;
+    case 'text':
+      return readText(reader, key, field);
     default:
       return reader.scalar(key, field);
   }
+}
+
+/** Reads a text with at most `maxLength` characters. */
+function readText(
+  reader: FieldReader,
+  key: string,
+  { maxLength = Number.POSITIVE_INFINITY }: Pick<Field, 'maxLength'>,
+): string | undefined {
+  const text = reader.text(key);
+  // A character has up to two UTF-16 units, so most texts need not be counted.
+  if (text === undefined || text.length <= maxLength) return text;
+  let length = 0;
+  for (const _ of text) length++;
+  if (length <= maxLength) return text;
+  reader.error(key, `"${key}" has ${length} characters; write at most ${maxLength}`);
+  return undefined;
 }
 
 /** Reads a time of RFC 3339 as microseconds since the epoch. */

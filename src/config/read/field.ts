@@ -64,8 +64,8 @@ export interface TextsKind {
   readonly items: string;
   /** Whether a single text counts as a list with this text. */
   readonly single?: true;
-  /** Pattern that each text has, for editors. */
-  readonly pattern?: string;
+  /** See {@link Field.schemaPattern}. */
+  readonly schemaPattern?: string;
 }
 
 /** A list of mappings. */
@@ -116,9 +116,12 @@ export type Field = FieldKind & {
   readonly reference?: true;
   /** The form in an xDS resource if it does not follow from the kind; see xds/rate-limit-config.ts. */
   readonly xds?: XdsException;
-  /** Pattern of the text, for editors; weir reports other texts in its own words. */
-  readonly pattern?: string;
-  /** Maximum length of the text in characters, for editors. */
+  /**
+   * Pattern of the text, which only the schema uses. Each key with a pattern has a function of the reader that checks
+   * the text, and explains more, such as which name is similar.
+   */
+  readonly schemaPattern?: string;
+  /** Maximum length of a text in characters (Unicode code points, as in JSON Schema). */
   readonly maxLength?: number;
 };
 

@@ -25,8 +25,6 @@ export const MAX_CLASSES = 16;
 export const SHARE = '^(?:100|[0-9]{1,2})(?:\\.[0-9]{1,3})?%$';
 /** Maximum length of a denial's body in bytes. Every denial contains it. */
 export const MAX_BODY_BYTES = 65_536;
-/** Maximum length of the content type of a denial. */
-export const MAX_CONTENT_TYPE_LENGTH = 256;
 /** Maximum number of rows of a table of plans. */
 export const MAX_PLAN_ROWS = 2_000_000;
 
@@ -206,7 +204,7 @@ export const RATE_FIELDS = {
   },
   calendar: {
     kind: 'text',
-    pattern: '^[A-Za-z][A-Za-z0-9_+/-]*$',
+    schemaPattern: '^[A-Za-z][A-Za-z0-9_+/-]*$',
     empty: 'warning',
     about:
       'The IANA name of a time zone. The windows are the days, weeks (from Monday), months or years of this time ' +
@@ -396,7 +394,7 @@ export const POLICY_FIELDS = {
       kind: 'texts',
       items: 'texts',
       single: true,
-      pattern: CIDR,
+      schemaPattern: CIDR,
       empty: 'error',
       about:
         'A block of IPv4 or IPv6 addresses, or a list of blocks, instead of value. The longest prefix of a level ' +
@@ -693,8 +691,8 @@ export const POLICY_FIELDS = {
     },
     content_type: {
       kind: 'text',
-      pattern: '^(?:[^/\\s]+/[^\\s].*)?$',
-      maxLength: MAX_CONTENT_TYPE_LENGTH,
+      schemaPattern: '^(?:[^/\\s]+/[^\\s].*)?$',
+      maxLength: 256,
       about: 'The media type in the header content-type. If it is omitted, Envoy sends text/plain.',
       examples: ['application/json'],
     },
@@ -797,7 +795,7 @@ export const POLICY_FIELDS = {
   plan_value: {
     plan: {
       kind: 'text',
-      pattern: PLAN_VALUE_NAME,
+      schemaPattern: PLAN_VALUE_NAME,
       required: 'write the name of a value, as in { plan: burst, default: 100 }',
       xds: 'file_only',
       about: 'The name of the value: a column of the table, or a key of the plans in define.',

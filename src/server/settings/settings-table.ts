@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Mogrifier } from '../../telemetry/statsd/dogstatsd-udp.js';
 import { ANSWER_SETTINGS } from './answer-settings.js';
 import { LISTEN_SETTINGS } from './listen-settings.js';
@@ -145,9 +146,9 @@ export function hasReferenceDefault({ type, default: here, max, reference }: Set
   if (reference === undefined) return true;
   const [ours, theirs] = [here, reference.default].map((text) => {
     const parsed = text === '' ? undefined : parseValue(type, text, max);
-    return parsed?.ok ? JSON.stringify(parsed.value) : text;
+    return parsed?.ok ? parsed.value : text;
   });
-  return ours === theirs;
+  return isDeepStrictEqual(ours, theirs);
 }
 
 /** All variables that are accepted and ignored. */

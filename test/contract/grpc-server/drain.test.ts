@@ -7,7 +7,7 @@ import { Health } from '../../../src/grpc/health.js';
 import { addReflection } from '../../../src/grpc/reflection.js';
 import { TYPE } from '../../support/h2/h2-frames.js';
 import { openSession, openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
-import { callFrame, emptyMessageFrame, RawHttp2Client } from '../../support/h2/raw-http2.js';
+import { callFrame, emptyMessageFrame } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './fixture.js';
 
@@ -86,11 +86,7 @@ describe('drain', () => {
 
   test('names the last stream it serves, and never runs a later one', async () => {
     const { server, port } = await fixture.listening();
-    const raw = new RawHttp2Client(port);
-    await raw.acknowledgeSettings();
-    raw.send(callFrame(1, HOLD));
-    raw.send(emptyMessageFrame(1));
-    const { answer } = await fixture.untilHeld();
+    const { raw, call } = await fixture.rawHeldCall(port);
     const drained = server.drain(LONG);
     // A GOAWAY without a stream may be sent first, with a PING that detects whether it was read (RFC 9113 section
     // 6.8).
@@ -100,7 +96,7 @@ describe('drain', () => {
     });
     raw.send(callFrame(3, HOLD));
     raw.send(emptyMessageFrame(3));
-    answer(Buffer.alloc(0));
+    call.answer(Buffer.alloc(0));
     await drained;
     expect(fixture.held).toHaveLength(1);
   });

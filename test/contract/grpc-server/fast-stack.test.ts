@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { h2Limits } from '../../../src/grpc/h2-transport/h2-grpc-server.js';
 import { frame, TYPE } from '../../support/h2/h2-frames.js';
 import { openSession, openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
-import { callFrame, emptyMessageFrame, RawHttp2Client } from '../../support/h2/raw-http2.js';
+import { callFrame, emptyMessageFrame } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './fixture.js';
 
@@ -150,11 +150,7 @@ describe('gRPC server: what the fast stack adds', () => {
   describe('while draining', () => {
     test('serves calls that were on their way when the peer was told', async () => {
       const { server, port } = await fixture.listening();
-      const raw = new RawHttp2Client(port);
-      await raw.acknowledgeSettings();
-      raw.send(callFrame(1, HOLD));
-      raw.send(emptyMessageFrame(1));
-      const { answer } = await fixture.untilHeld();
+      const { raw, call } = await fixture.rawHeldCall(port);
       const drained = server.drain(600_000);
       const first = await raw.waitForFrame(TYPE.GOAWAY);
       expect(first.payload.readUInt32BE(0)).toBe(0x7fffffff);
@@ -166,17 +162,13 @@ describe('gRPC server: what the fast stack adds', () => {
       await waitFor('a GOAWAY that names it', () =>
         raw.frames.find(({ type, payload }) => type === TYPE.GOAWAY && payload.readUInt32BE(0) === 3),
       );
-      answer(Buffer.alloc(0));
+      call.answer(Buffer.alloc(0));
       await drained;
     });
 
     test('does not wait for a handler whose caller has gone', async () => {
       const { server, port } = await fixture.listening();
-      const raw = new RawHttp2Client(port);
-      await raw.acknowledgeSettings();
-      raw.send(callFrame(1, HOLD));
-      raw.send(emptyMessageFrame(1));
-      await fixture.untilHeld();
+      const { raw } = await fixture.rawHeldCall(port);
       raw.send(frame(TYPE.RST_STREAM, 0, 1, Buffer.of(0, 0, 0, 8)));
       await server.drain(600_000);
     });

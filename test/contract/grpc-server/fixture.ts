@@ -5,6 +5,7 @@ import { H2GrpcServer } from '../../../src/grpc/h2-transport/h2-grpc-server.js';
 import { BYTES } from '../../support/grpc/bytes-encoder.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
+import { callFrame, emptyMessageFrame, RawHttp2Client } from '../../support/h2/raw-http2.js';
 import { closeLater } from '../../support/process/close-later.js';
 import { waitFor } from '../../support/process/wait-for.js';
 
@@ -64,6 +65,15 @@ export class Fixture {
   /** `where`: a port of 127.0.0.1, or an address in gRPC syntax. */
   client(where: number | string, channel?: ChannelCredentials): RawClient {
     return new RawClient(typeof where === 'number' ? `127.0.0.1:${where}` : where, channel);
+  }
+
+  /** Connects a client that sends frames by hand, with one call (stream 1) in the {@link HOLD} handler. */
+  async rawHeldCall(port: number): Promise<{ raw: RawHttp2Client; call: HeldCall }> {
+    const raw = new RawHttp2Client(port);
+    await raw.acknowledgeSettings();
+    raw.send(callFrame(1, HOLD));
+    raw.send(emptyMessageFrame(1));
+    return { raw, call: await this.untilHeld() };
   }
 
   /** Waits until `count` calls have reached the {@link HOLD} handler, and returns the last. */

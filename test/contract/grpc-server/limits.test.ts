@@ -134,14 +134,10 @@ describe('keep-alive', () => {
 
   test('a client that does not is cut, and its calls count as cancelled', async () => {
     const { port } = await fixture.listening({ keepAliveIntervalMs: 300, keepAliveTimeoutMs: 300 });
-    const raw = new RawHttp2Client(port);
-    await raw.acknowledgeSettings();
-    raw.send(callFrame(1, HOLD));
-    raw.send(emptyMessageFrame(1));
-    const { info } = await fixture.untilHeld();
+    const { raw, call } = await fixture.rawHeldCall(port);
     await raw.waitForFrame(TYPE.PING);
     await waitFor('the cut', () => raw.closed);
-    await waitFor('the call to count as cancelled', () => info.cancelled());
+    await waitFor('the call to count as cancelled', () => call.info.cancelled());
     await fixture.expectToServe(port);
   });
 });

@@ -104,7 +104,6 @@ describe('denied_response', () => {
     'text/html; charset',
     'text/html; charset="a\\nb"',
     'text/hä',
-    `text/${'x'.repeat(300)}`,
   ])('refuses the media type %j', (type) => {
     const errors = errorsOf(
       `domain: d\ndenied_response: { body: b, content_type: "${type.replace(/"a/, '\\"a').replace(/b"$/, 'b\\"')}" }\n`,
@@ -120,10 +119,25 @@ describe('denied_response', () => {
   });
 
   test('refuses a long body', () => {
-    const withBody = (bytes: number) => `domain: d\ndenied_response: { body: ${'ä'.repeat(bytes / 2)} }\n`;
-    expect(errorsOf(withBody(65_536))).toEqual([]);
-    expect(errorsOf(withBody(65_538))).toEqual([
+    const withBody = (body: string) => `domain: d\ndenied_response: { body: ${body} }\n`;
+    expect(errorsOf(withBody('ä'.repeat(32_768)))).toEqual([]);
+    expect(errorsOf(withBody('ä'.repeat(32_769)))).toEqual([
       'policy.yaml:2:26: denied_response.body: the body is longer than 65536 bytes; shorten it',
+    ]);
+    expect(errorsOf(withBody('a'.repeat(65_537)))).toEqual([
+      'policy.yaml:2:26: denied_response.body: "body" has 65537 characters; write at most 65536',
+    ]);
+  });
+
+  test('refuses a long media type, and counts characters as the schema does', () => {
+    const withType = (type: string) => `domain: d\ndenied_response: { body: b, content_type: ${type} }\n`;
+    const place = 'policy.yaml:2:43: denied_response.content_type:';
+    expect(errorsOf(withType(`text/${'x'.repeat(251)}`))).toEqual([]);
+    expect(errorsOf(withType(`text/${'x'.repeat(252)}`))).toEqual([
+      `${place} "content_type" has 257 characters; write at most 256`,
+    ]);
+    expect(errorsOf(withType('😀'.repeat(256)))).toEqual([
+      expect.stringMatching(/content_type: ".*" is not a valid media type; /),
     ]);
   });
 });
