@@ -85,6 +85,8 @@ describe.each([
       await waitFor('the first version', () => seen.size === 1, 60_000);
       for (let limit = 1_000_001; limit <= 1_000_000 + FLIPS; limit++) {
         publish(limit);
+        // Instead of waiting for the next look at the files.
+        process.kill(server.process.pid, 'SIGHUP');
         await waitFor(`version ${limit}`, () => seen.has(limit) || undefined, 60_000);
       }
     };
