@@ -269,6 +269,7 @@ const OTHER_KINDS = {
     type: 'object',
     minProperties: 1,
     maxProperties: MAX_CLASSES,
+    propertyNames: { minLength: 1 },
     additionalProperties: {
       anyOf: [
         { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },

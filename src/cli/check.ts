@@ -252,8 +252,15 @@ function answerLines(
     ...answer.requestHeadersToAdd.map(
       ({ key, value }) => `  upstream ${printable(key)}: ${printable(String(value))}`,
     ),
+    ...classLines(answer),
     ...(answer.rawBody?.length ? [`  body: ${printable(bodyText(answer) ?? '')}`] : []),
   ];
+}
+
+/** Returns the class of the caller (`priorities`), which an answer with decision metadata names. */
+function classLines({ dynamicMetadata }: RateLimitResponse): readonly string[] {
+  const { class: name } = (dynamicMetadata?.['decision'] ?? {}) as { readonly class?: unknown };
+  return typeof name === 'string' ? [`  class ${printable(name)}`] : [];
 }
 
 function unmatchedLines(unmatched: readonly UnmatchedDescriptor[]): readonly string[] {

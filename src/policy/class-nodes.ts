@@ -1,7 +1,7 @@
 import type { Entry } from '../limiter/entry.js';
 import { isBlocked } from './plans/plan-rules.js';
 import { PolicyNode } from './policy-node.js';
-import { classOf, classRate, keptHits } from './priorities.js';
+import { type ClassSpec, classOf, classRate, keptHits } from './priorities.js';
 import { namedRule, type Rule } from './rule.js';
 
 /**
@@ -11,14 +11,12 @@ import { namedRule, type Rule } from './rule.js';
 export function nodeOfClasses(node: PolicyNode, entries: readonly Entry[]): PolicyNode {
   const value = entries[node.classEntry]?.value;
   // The limits of a list may have different classes.
-  const names = node.rules.map(({ priorities }) =>
-    priorities === undefined ? '' : classOf(priorities, value).name,
-  );
-  const id = names.join('\n');
+  const classes = node.rules.map(({ priorities }) => priorities && classOf(priorities, value));
+  const id = JSON.stringify(classes.map((one) => one?.name));
   const known = node.classNodes?.get(id);
   if (known !== undefined) return known;
   const { fields, parent, isSecret } = node;
-  const rules = node.rules.map((rule, i) => ruleOfClass(rule, names[i] as string));
+  const rules = node.rules.map((rule, i) => ruleOfClass(rule, classes[i]));
   const made = new PolicyNode({ fields, parent, isSecret, rules });
   node.classNodes ??= new Map();
   node.classNodes.set(id, made);
@@ -26,9 +24,9 @@ export function nodeOfClasses(node: PolicyNode, entries: readonly Entry[]): Poli
 }
 
 /** Returns the limit of a class. The limit of a blocked customer denies every class. */
-function ruleOfClass(rule: Rule, className: string): Rule {
-  const { rate, priorities } = rule;
-  if (priorities === undefined || rate === undefined || isBlocked(rule)) return rule;
-  const kept = keptHits(classOf(priorities, className), rate.reportedLimit);
-  return namedRule(rule, classRate(rate, kept), rule, false, { className, shared: rule });
+function ruleOfClass(rule: Rule, one: ClassSpec | undefined): Rule {
+  const { rate } = rule;
+  if (one === undefined || rate === undefined || isBlocked(rule)) return rule;
+  const kept = keptHits(one, rate.reportedLimit);
+  return namedRule(rule, classRate(rate, kept), rule, false, { className: one.name, shared: rule });
 }

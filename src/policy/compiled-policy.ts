@@ -123,8 +123,8 @@ export class CompiledPolicy implements DomainSettings {
   readonly hasQuotas: boolean;
   /** Whether a rule has `replaces`. */
   readonly hasReplaces: boolean;
-  /** Keys of the entries that name classes of callers (`priorities`). */
-  private readonly classKeys: ReadonlySet<string>;
+  /** Whether a rule has `priorities`. */
+  private readonly hasClasses: boolean;
   /** Whether the policy, or a rule, has the family `ratelimit`, which lists limits. */
   readonly listsLimits: boolean;
   /** All rules of the tree, in file order. */
@@ -159,7 +159,7 @@ export class CompiledPolicy implements DomainSettings {
     this.hasSpills = rules.some(({ nextLimit }) => nextLimit !== '');
     this.hasQuotas = rules.some(({ quotaMode }) => quotaMode);
     this.hasReplaces = rules.some(({ replaces }) => replaces.length > 0);
-    this.classKeys = new Set(rules.flatMap(({ priorities }) => priorities?.by ?? []));
+    this.hasClasses = rules.some(({ priorities }) => priorities !== undefined);
     this.listsLimits = [head.settings, ...rules].some(
       (one) => one.responseHeaders?.rateLimit === true || one.requestHeaders?.rateLimit === true,
     );
@@ -206,32 +206,31 @@ export class CompiledPolicy implements DomainSettings {
       const { key, value } = entries[i] as Entry;
       const next = node.find(key, value, work);
       if (next === undefined)
-        return this.findWithoutClass(entries, i, work) ?? unmatched(this, entries, node);
+        return this.findWithoutClass(entries, node, work) ?? unmatched(this, entries, node);
       node = next;
     }
     if (node.rules.length > 0) return this.matchAt(node, entries);
-    return this.findWithoutClass(entries, entries.length, work) ?? unmatched(node, entries, node);
+    return this.findWithoutClass(entries, node, work) ?? unmatched(node, entries, node);
   }
 
   /**
    * Returns the match of a descriptor that lacks only the entry which names the class of its caller, so that callers
-   * cannot bypass a limit by leaving the entry out. Undefined if there is no such limit. The first `matched` entries
-   * match a node.
+   * cannot bypass a limit by leaving the entry out. Undefined if there is no such limit. `last` is the last node that
+   * matched.
    */
   private findWithoutClass(
     entries: readonly Entry[],
-    matched: number,
+    last: PolicyNode,
     work: MatchWork,
   ): PolicyMatch | undefined {
-    for (const key of this.classKeys) {
-      for (let at = 0; at <= matched; at++) {
-        const path = entries.toSpliced(at, 0, { key, value: '' });
-        let node: PolicyNode | undefined = this.root;
-        for (const one of path) node = node?.find(one.key, one.value, work);
-        if (node === undefined || node.classEntry !== at) continue;
-        const named = this.bucketNames.bucketOf(node, path);
-        const { keys, hashTagLength, statNames } = named;
-        return new PolicyMatch(named.node.rules, keys, hashTagLength, node, entries, statNames, undefined);
+    if (!this.hasClasses) return undefined;
+    for (const [at, above] of [this.root, ...last.path()].entries()) {
+      for (const child of above.classChildren) {
+        const end = nodeBelow(child, entries, at, work);
+        if (end?.classEntry !== at) continue;
+        const path = entries.toSpliced(at, 0, { key: child.key, value: '' });
+        const { node, keys, hashTagLength, statNames } = this.bucketNames.bucketOf(end, path);
+        return new PolicyMatch(node.rules, keys, hashTagLength, node, entries, statNames, undefined);
       }
     }
     return undefined;
@@ -245,6 +244,28 @@ export class CompiledPolicy implements DomainSettings {
     const { node, keys, hashTagLength, statNames } = this.bucketNames.bucketOf(end, entries);
     return new PolicyMatch(node.rules, keys, hashTagLength, node, entries, statNames, undefined);
   }
+}
+
+/** Work of trying an entry that a descriptor may lack, and of each lookup below it. */
+const [TRY_UNITS, LOOKUP_UNITS] = [2, 16];
+
+/**
+ * Returns the node that the entries from index `at` on match below `node`. The result means nothing if `work` is
+ * exceeded.
+ */
+function nodeBelow(
+  node: PolicyNode,
+  entries: readonly Entry[],
+  at: number,
+  work: MatchWork,
+): PolicyNode | undefined {
+  work.charge(TRY_UNITS);
+  let below: PolicyNode | undefined = node;
+  for (let i = at; i < entries.length && below !== undefined; i++) {
+    const { key, value } = entries[i] as Entry;
+    below = work.charge(LOOKUP_UNITS) ? below.find(key, value, work) : undefined;
+  }
+  return below;
 }
 
 function isShort(entries: readonly Entry[]): boolean {

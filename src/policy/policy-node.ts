@@ -22,6 +22,7 @@ let nextId = 0;
 
 /** Shared, because most of thousands of nodes have no children. */
 const NO_LEVELS = new Map<string, Level<PolicyNode>>();
+const NO_CHILDREN = new Set<PolicyNode>();
 
 /** Options of a {@link PolicyNode}. */
 export interface NodeOptions {
@@ -81,6 +82,8 @@ export class PolicyNode {
   readonly classEntry: number;
   /** The copies of this node for the classes of callers, see nodeOfClasses. The policy bounds their number. */
   classNodes: Map<string, PolicyNode> | undefined;
+  /** Children whose entries name classes of limits at or below them. Only {@link add} changes them. */
+  classChildren = NO_CHILDREN;
   /** The bucket of every descriptor that ends here, once it is named; undefined if values are part of the name. */
   fixedBucket: NamedBucket | undefined;
   /** Children, by entry key. Only {@link add} changes them. */
@@ -186,6 +189,7 @@ export class PolicyNode {
       this.levels.set(node.key, level);
     }
     level.add(node);
+    if (node.classEntry >= 0) addClassChild(node.path()[node.classEntry] as PolicyNode);
   }
 
   /** Children, in file order within one key. */
@@ -209,6 +213,12 @@ export class PolicyNode {
   get label(): string {
     return nodeLabel(this.key, this.value, this.matcher, this.isSecret);
   }
+}
+
+function addClassChild(child: PolicyNode): void {
+  const parent = child.parent as PolicyNode;
+  if (parent.classChildren === NO_CHILDREN) parent.classChildren = new Set();
+  parent.classChildren.add(child);
 }
 
 /**

@@ -65,6 +65,16 @@ const step = fc.record({
   calls: fc.array(call, { minLength: 1, maxLength: 8 }),
   reload: fc.option(keeps, { nil: undefined, freq: 5 }),
 });
+const severalClasses = fc.record({
+  keeps,
+  steps: fc.array(
+    fc.record({
+      wait: fc.integer({ min: 0, max: 30 * UNIT_MICROS.second }),
+      requests: fc.array(fc.array(call, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 4 }),
+    }),
+    { minLength: 2, maxLength: 8 },
+  ),
+});
 const scenario = fc.record({ keeps, steps: fc.array(step, { minLength: 2, maxLength: 15 }) });
 
 function compiled(kind: Kind, { low, middle }: Keeps): CompiledPolicy {
@@ -157,6 +167,36 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')]
     );
     expect(denied).toBeGreaterThan(10);
   });
+
+  test.each(KINDS)(
+    'a request of several classes takes from %s as in memory, all or nothing',
+    async (kind) => {
+      const store = await bench.open();
+      let denied = 0;
+      let passed = 0;
+      await fc.assert(
+        fc.asyncProperty(severalClasses, async ({ keeps: keep, steps }) => {
+          run++;
+          const policy = compiled(kind, keep);
+          const memory = new MemoryStore({ ...MEMORY, clock: bench.clock });
+          for (const { wait, requests } of steps) {
+            bench.clock.advance(wait);
+            // Requests of one turn share a call.
+            const takes = requests.map((calls) => calls.map(({ name, hits }) => takeOf(policy, name, hits)));
+            const expected = takes.map((request) => memory.take(request) as readonly TakeOutcome[]);
+            for (const [i, outcomes] of expected.entries()) {
+              const isDenied = outcomes.some(({ overLimit }) => overLimit);
+              if (isDenied) denied++;
+              else if (requests[i]?.some(({ hits }) => hits > 0)) passed++;
+            }
+            expectEqual(await Promise.all(takes.map((request) => takeFrom(store, ...request))), expected);
+          }
+        }),
+        runs(bench instanceof RedisBench ? 60 : 20),
+      );
+      expect(Math.min(denied, passed)).toBeGreaterThan(10);
+    },
+  );
 });
 
 describe.each(KINDS_WITHOUT_HOLDS)('with deny caches, %s', (kind) => {

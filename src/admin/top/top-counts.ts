@@ -7,6 +7,7 @@ import { planOfCustomer } from '../../policy/plans/plan-nodes.js';
 import { dependsOnRow } from '../../policy/plans/plan-rules.js';
 import type { Match } from '../../policy/policy.js';
 import { NO_SECRETS, redactEntries, sha256Hex } from '../../policy/redact.js';
+import type { Rule } from '../../policy/rule.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { BucketCounter, CountedTake } from '../../service/decision-observer.js';
 import { type BucketDescription, TopBuckets, type TopMeasure } from '../../telemetry/top/top-buckets.js';
@@ -46,6 +47,14 @@ function keptEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>)
   return more > 0 ? [...shown, { key: '…', value: `and ${more} more` }] : shown;
 }
 
+/** Returns the entries with the name of the class, to which other values may belong, too. */
+function entriesOfClass(entries: readonly Entry[], rule: Rule | undefined): readonly Entry[] {
+  if (rule?.priorities === undefined) return entries;
+  const { by } = rule.priorities;
+  const at = entries.findLastIndex(({ key }) => key === by);
+  return at < 0 ? entries : entries.with(at, { key: by, value: rule.className });
+}
+
 /** Counts decisions in {@link TopBuckets}, which samples them. */
 export class TopCounts implements BucketCounter {
   readonly samplers: BucketCounter['samplers'];
@@ -66,11 +75,13 @@ export class TopCounts implements BucketCounter {
   }
 
   private about(policy: CompiledPolicy, match: Match, take: CountedTake): BucketDescription {
-    const { key: name, rulePath, rule } = take;
+    const { key: bucket, rulePath, rule } = take;
+    // Each class of callers has its own row.
+    const name = rule === undefined || rule.className === '' ? bucket : `${bucket}\n${rule.className}`;
     const key = name.length <= MAX_KEY ? name : `#${sha256Hex(name)}`;
     const known = this.top.find(key);
     if (known !== undefined) return known;
-    const entries = keptEntries(match.entries, policy.secretKeys);
+    const entries = keptEntries(entriesOfClass(match.entries, rule), policy.secretKeys);
     const limit = rule === undefined ? copyText(overrideOfKey(name)) : undefined;
     const hasRow = rule !== undefined && dependsOnRow(rule);
     const plan = hasRow ? planOfCustomer(policy.plans, match.entries)?.plan : undefined;

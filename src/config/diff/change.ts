@@ -112,7 +112,7 @@ export interface Setting<Subject> {
   readonly isStricter?: (before: Subject, after: Subject, context: DiffContext) => boolean;
   /** Tells whether the setting can deny requests here; absent if it always can. */
   readonly counts?: (subject: Subject, context: DiffContext) => boolean;
-  readonly reason?: (after: Subject) => string;
+  readonly reason?: (after: Subject, before: Subject) => string;
 }
 
 /** Returns one change per setting that differs. */
@@ -128,7 +128,7 @@ export function settingChanges<Subject>(
     const tightens = isStricter?.(before, after, context) === true && counts?.(after, context) !== false;
     const loosens = isStricter?.(after, before, context) === true && counts?.(before, context) !== false;
     const effect = tightens ? 'tightens' : loosens ? 'loosens' : 'changes';
-    const because = reason?.(after) ?? '';
+    const because = reason?.(after, before) ?? '';
     if (text !== undefined)
       return [shift(name, effect, text(before, context), text(after, context), because)];
     const what = was === undefined ? 'is set' : is === undefined ? 'is no longer set' : 'differs';

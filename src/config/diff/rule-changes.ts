@@ -3,6 +3,7 @@ import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describeLimit, describePhase } from '../../policy/describe.js';
 import { columnNames } from '../../policy/plans/plan-rate.js';
+import { keptText } from '../../policy/priorities.js';
 import { canDeny, type Rule } from '../../policy/rule.js';
 import {
   ANSWER_SETTINGS,
@@ -146,10 +147,17 @@ const DECIDING: readonly Setting<Rule>[] = [
   },
   {
     name: 'priorities',
-    value: ({ priorities }) => priorities,
+    // The order of classes has no effect.
+    value: ({ priorities }) =>
+      priorities && {
+        ...priorities,
+        classes: Object.fromEntries(priorities.classes.map((one) => [one.name, keptText(one)])),
+      },
     // If a class leaves more, its requests may be denied, and if it leaves less, those of other classes.
     isStricter: () => true,
     counts: isEnforced,
+    reason: ({ priorities: is }, { priorities: was }) =>
+      is?.by === was?.by ? '' : "the rule's bucket starts over",
   },
   { name: 'quota_mode', text: ({ quotaMode }) => onOff(quotaMode) },
   { name: 'then', text: ({ nextLimit }) => quoted(nextLimit) },

@@ -665,6 +665,7 @@ export const POLICY_FIELDS = {
     },
     unknown: {
       kind: 'name',
+      empty: 'error',
       about:
         'The class in keep of callers with another value, or without the entry. Defaults to the class that keeps most.',
       examples: ['batch'],

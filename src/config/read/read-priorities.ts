@@ -68,6 +68,10 @@ function readClasses(keep: FieldReader): readonly ClassSpec[] {
 }
 
 function readClass(keep: FieldReader, name: string): ClassSpec | undefined {
+  if (name === '') {
+    keep.error(name, 'the name of the class is empty; write a name, such as batch');
+    return undefined;
+  }
   const value = keep.field(name)?.value;
   const text = value?.kind === 'scalar' ? value.text.trim() : '';
   if (IS_SHARE.test(text)) {

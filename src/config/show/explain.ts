@@ -159,7 +159,7 @@ export function explain(
     derive: steps,
     matched_as: redactEntries(entries, secretKeys),
     levels,
-    result: resultOf(match.rules, node, levels.length, entries.length),
+    result: lackingClass(match.rules, node) ?? resultOf(match.rules, node, levels.length, entries.length),
     to_match: match.rules.length > 0 ? [] : remedies(policy, entries, last, missed).flatMap(sentences),
     rules: match.rules.map((rule, i) => ({
       rule,
@@ -190,6 +190,15 @@ function explainAnswer(rule: Rule, policy: CompiledPolicy): ExplainedRule['answe
 function effective<Value>(ofRule: Value | undefined, ofFile: Value | undefined): Effective<Value> {
   if (ofRule !== undefined) return { value: ofRule, from: 'rule' };
   return { value: ofFile, from: ofFile === undefined ? 'environment' : 'file' };
+}
+
+/** Returns the result for a descriptor that lacks only the entry which names the class of its caller. */
+function lackingClass(rules: readonly Rule[], node: PolicyNode | undefined): string | undefined {
+  const rule = rules.find(({ priorities }) => priorities !== undefined);
+  if (rule === undefined || (node !== undefined && node.rules.length > 0)) return undefined;
+  const paths = rules.map(({ path }) => path).join(', ');
+  const applies = rules.length === 1 ? `The rule at ${paths} applies` : `The limits ${paths} apply together`;
+  return `${applies} to the class ${rule.className}, because the descriptor lacks only the entry ${rule.priorities?.by}.`;
 }
 
 function resultOf(

@@ -65,6 +65,13 @@ latency  p50 100.00 ms, p99 198.00 ms
 `);
   });
 
+  test('shows the class of the caller if the decision metadata names it', () => {
+    const dynamicMetadata = { decision: { class: 'batch\u001b[2J' } };
+    const last = { ...(result.last as RateLimitResponse), dynamicMetadata };
+    expect(checkTable({ ...result, last }, false)).toContain('\n  class batch\ufffd[2J\n');
+    expect(checkTable(result, false)).not.toContain('class');
+  });
+
   test('explains the time of a status', () => {
     const limit = { name: '', requestsPerUnit: 5, unit: LIMIT_UNIT.unknown };
     const words = (hits: number, code: Code, currentLimit?: typeof limit): string | undefined => {

@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../src/config/diff/diff-policies.js';
+import { explain } from '../../../src/config/show/explain.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { localRate } from '../../../src/limiter/local-rate.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { describeRule } from '../../../src/policy/describe.js';
+import { DEFAULT_MAX_MATCH_WORK, MatchWork } from '../../../src/policy/match-work.js';
 import { type ClassSpec, capacityFor, keptHits } from '../../../src/policy/priorities.js';
 import { decisionLine } from '../../../src/server/decision-log/decision-log.js';
 import { cases } from '../../support/assert/cases.js';
@@ -39,6 +41,54 @@ describe('the limit of a class', () => {
     expect(rules.map(({ className }) => className)).toEqual(['batch']);
     expect(keys).toEqual(['1:d6:tenant1:a5:class0*']);
     expect(shown).toEqual(entries('tenant=a'));
+  });
+
+  test('a descriptor that lacks the entry meets the limit, whatever other nodes of the level match', () => {
+    for (const sibling of ['value_regex: "(gold)?"', 'value: "*d"']) {
+      const { rules } = policyOf(
+        `domain: d\ndescriptors: [{ key: tenant, descriptors: [{ key: class, ${sibling} }, ` +
+          `{ key: class, rate_limit: { ${SECOND}, ${CLASSES} } }] }]\n`,
+      ).match(entries('tenant=a'));
+      expect(rules.map(({ className }) => className)).toEqual(['batch']);
+    }
+  });
+
+  test('the search for a limit without the entry is bounded by the matching work', () => {
+    const depth = 60;
+    const nested = (level: number): string =>
+      level === depth
+        ? ''
+        : `{ key: c${level}, rate_limit: { ${SECOND}, priorities: { by: c${level}, keep: { a: 0 } } } }, ` +
+          `{ key: k, descriptors: [${nested(level + 1)}] }`;
+    const deep = policyOf(`domain: d\ndescriptors: [${nested(0)}]\n`);
+    const asked = entries(...Array.from({ length: depth }, () => 'k=1'));
+    const work = new MatchWork(DEFAULT_MAX_MATCH_WORK);
+    deep.match(asked, work);
+    expect(work.exceeded).toBeUndefined();
+    // One lookup for each level.
+    const little = new MatchWork(1);
+    deep.match(entries('k=1', 'k=1'), little);
+    expect(little.exceeded).toBe('match_work');
+  });
+
+  test('classes of a list are told apart, whatever their names', () => {
+    const limits = ['{ a: 1, "a\\nb": 2 }', '{ c: 3, "b\\nc": 4 }'].map(
+      (keep, i) => `{ name: l${i}, ${SECOND}, priorities: { by: class, keep: ${keep} } }`,
+    );
+    const list = policyOf(
+      `domain: d\ndescriptors: [{ key: tenant, descriptors: [{ key: class, rate_limits: [${limits}] }] }]\n`,
+    );
+    const namesOf = (value: string) =>
+      list
+        .match([
+          { key: 'tenant', value: 'a' },
+          { key: 'class', value },
+        ])
+        .rules.map(({ className }) => className);
+    expect([namesOf('a'), namesOf('c')]).toEqual([
+      ['a', 'b\nc'],
+      ['a\nb', 'c'],
+    ]);
   });
 
   test('other descriptors still match nothing', () => {
@@ -245,6 +295,24 @@ describe('descriptions', () => {
   });
 });
 
+describe('weir explain', () => {
+  test('tells why a descriptor without the entry meets a limit', () => {
+    const result = (text: string, ...asked: string[]) => explain(setOf(text), 'd', entries(...asked)).result;
+    expect(result(shared(`${SECOND}, ${CLASSES}`), 'tenant=a')).toBe(
+      'The rule at tenant/class applies to the class batch, because the descriptor lacks only the entry class.',
+    );
+    const list = `domain: d\ndescriptors: [{ key: class, descriptors: [{ key: tenant, rate_limits: [
+      { name: x, ${SECOND}, ${CLASSES} }, { name: y, unit: hour, requests_per_unit: 5, ${CLASSES.replace('20', '1')} }] }] }]\n`;
+    expect(result(list, 'tenant=a')).toBe(
+      'The limits class/tenant[x], class/tenant[y] apply together to the class batch, because the descriptor lacks ' +
+        'only the entry class.',
+    );
+    expect(result(shared(`${SECOND}, ${CLASSES}`), 'tenant=a', 'class=batch')).toBe(
+      'The rule at tenant/class applies.',
+    );
+  });
+});
+
 describe('weir diff', () => {
   const keep = (text: string) =>
     setOf(shared(`${SECOND}${text && `, priorities: { by: class, keep: { ${text} } }`}`));
@@ -258,6 +326,17 @@ describe('weir diff', () => {
       ({ setting }) => setting === 'priorities',
     );
     expect(settings.map(({ tightens }) => tightens)).toEqual([true]);
+  });
+
+  test('the order of classes has no effect', () => {
+    expect(diffPolicies(keep('low: 50%, high: 0'), keep('high: 0, low: 50%'), 0)).toEqual([]);
+  });
+
+  test('another entry gives the limit another bucket, and other parts do not', () => {
+    const texts = (before: string, after: string) =>
+      diffPolicies(keep(before), keep(after), 0).map(({ text }) => text);
+    expect(texts('', 'low: 10')).toEqual(["priorities is set; the rule's bucket starts over"]);
+    expect(texts('low: 10', 'low: 20')).toEqual(['priorities differs']);
   });
 });
 
@@ -279,6 +358,15 @@ describe('errors of a limit', () => {
     priorities: { by: class, keep: {} }
       2:138: …priorities.keep: "keep" has 0 classes; write 1 to 16 classes, each with a number or a share, such as
         batch: 50%
+    priorities: { by: class, keep: { "": 1 } }
+      2:144: …priorities.keep[""]: the name of the class is empty; write a name, such as batch
+    priorities: { by: class, keep: { a: 1 }, unknown: "" }
+      2:157: …priorities.unknown: "" is not a class in "keep"; write the name of a class in "keep"
+    priorities: { by: class, keep: { a: 1 }, unknown: }
+      2:157: …priorities.unknown: "unknown" is empty; write a value after it, or remove the key
+    priorities: { by: "", keep: { a: 1 } }
+      2:125: …priorities.by: "by" is missing; write the key of the entry that names the class of the caller, as in
+        by: class
     priorities: { by: class, keep: { ${Array.from({ length: 17 }, (_, i) => `c${i}: 1`).join(', ')} } }
       2:138: …priorities.keep: "keep" has 17 classes; write 1 to 16 classes, each with a number or a share, such as
         batch: 50%

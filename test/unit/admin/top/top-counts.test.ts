@@ -79,6 +79,28 @@ test('a bucket whose limit has values of plans has the plan of its customer', ()
   );
 });
 
+test('each class of a bucket has a row, with its name as the value', () => {
+  const decider = new Decider(`
+domain: d
+descriptors:
+  - key: tenant
+    descriptors:
+      - key: class
+        rate_limit:
+          token_bucket: { max_tokens: 10, fill_interval: 1h }
+          priorities: { by: class, keep: { batch: 6, users: 0 } }
+`);
+  const top = new TopBuckets({ capacity: 100, nowMicros: () => 0, random: seededRandom(1) });
+  decider.observer.buckets = new TopCounts(top);
+  for (const name of ['class=other', 'class=batch', 'class=users', 'class=unknown', 'class=batch', ''])
+    decider.answer([descriptor(['tenant=acme', ...(name === '' ? [] : [name])])]);
+  const rows = top.rank('used', { of: 'minute' }, 100).map(({ about, denied, used }) => {
+    const asked = about?.entries.map(({ key, value }) => `${key}=${value}`).join();
+    return `${asked} ${denied} ${used} ${about?.usedRatio}`;
+  });
+  expect(rows).toEqual(['tenant=acme,class=batch 2 3 1', 'tenant=acme,class=users 0 1 0.3']);
+});
+
 test('every hit counts, and peeks and refunds do not', () => {
   const bench = new Bench();
   bench.ask(['tenant=acme'], 1, { hitsAddend: 3 });
