@@ -198,7 +198,8 @@ function lackingClass(rules: readonly Rule[], node: PolicyNode | undefined): str
   if (rule === undefined || (node !== undefined && node.rules.length > 0)) return undefined;
   const paths = rules.map(({ path }) => path).join(', ');
   const applies = rules.length === 1 ? `The rule at ${paths} applies` : `The limits ${paths} apply together`;
-  return `${applies} to the class ${rule.className}, because the descriptor lacks only the entry ${rule.priorities?.by}.`;
+  const { className, priorities } = rule;
+  return `${applies} to the class ${className}, because the descriptor lacks only the entry ${priorities?.by}.`;
 }
 
 function resultOf(
