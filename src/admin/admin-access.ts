@@ -47,7 +47,7 @@ const PROXY_HEADER = /^(?:forwarded|via|x-real-ip|x-(?:forwarded|envoy)-.*)$/;
 /** Maximum number of characters of a header name in a message. */
 const MAX_SHOWN = 100;
 
-/** Returns an answer to an operator, which caches must not store. */
+/** Caches must not store answers to operators. */
 function adminAnswer(status: number, body: HttpAnswer['body'], headers?: HttpAnswer['headers']): HttpAnswer {
   return { status, contentType: JSON_TYPE, body, headers: { 'cache-control': 'no-store', ...headers } };
 }
@@ -225,7 +225,7 @@ export function adminEndpoint(service: AdminService, access: Pick<DebugPortAcces
   };
 }
 
-/** Returns an event stream with headers that keep proxies, such as nginx, from buffering events. */
+/** The headers keep proxies, such as nginx, from buffering events. */
 function eventsAnswer(body: EventFeed): HttpAnswer {
   return {
     status: 200,
@@ -235,7 +235,7 @@ function eventsAnswer(body: EventFeed): HttpAnswer {
   };
 }
 
-/** Returns the stream, which ends when the caller loses its right, for example because its token was removed. */
+/** The stream ends when the caller loses its right, for example because its token was removed. */
 function whileAllowed(feed: EventFeed, isStill: () => boolean): EventFeed {
   return {
     follow(send, end) {

@@ -55,7 +55,7 @@ export function differingWorkers(
   return workers.flatMap(({ id, policy = version }) => (policy === version ? [] : { id, policy }));
 }
 
-/** Returns the fields of {@link HealthDetail} about servers, or none in memory. */
+/** Empty with buckets in memory. */
 export function redisDetail(nodes: readonly StoreNode[]): Pick<HealthDetail, 'redis'> {
   return nodes.length === 0 ? {} : { redis: nodes.map(({ redis, name, up }) => ({ redis, name, up })) };
 }

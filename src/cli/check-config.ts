@@ -28,14 +28,14 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
   return EXIT.OK;
 }
 
-/** Returns `open-api (5 rules)` for each valid domain. */
+/** Formats each valid domain: `open-api (5 rules)`. */
 function validDomains({ policySet }: LoadedPolicies): readonly string[] {
   return [...policySet.domains.values()].map(
     (policy) => `${shellText(policy.domain)} (${ruleCounts(policy)})`,
   );
 }
 
-/** Returns `5 rules`, or `5 rules, 3 rows of plans`. */
+/** Formats the content of a policy: `5 rules`, or `5 rules, 3 rows of plans`. */
 function ruleCounts({ rules, plans }: CompiledPolicy): string {
   const rows = plans === undefined ? '' : `, ${plural(plans.rowCount, 'row')} of plans`;
   return `${plural(rules.length, 'rule')}${rows}`;

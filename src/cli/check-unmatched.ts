@@ -46,7 +46,6 @@ export async function readServerPolicies({ policy, debug, target }: CheckOptions
   return { kind: 'debug port', address: debugName(server).replace('http://', ''), domains: new Map(domains) };
 }
 
-/** Returns the names of the domains; undefined if they are unknown. */
 export function domainNames(policies: ServerPolicies): readonly string[] | undefined {
   switch (policies.kind) {
     case 'files':
@@ -88,12 +87,10 @@ export interface UnmatchedDescriptor {
 /** `limit_remaining` of an unlimited rule: the maximum of a uint32. */
 const UNLIMITED_REMAINING = 0xffff_ffff;
 
-/** Returns whether no rule matched the descriptor. */
 export function isUnmatched({ code, currentLimit, limitRemaining }: DescriptorStatus): boolean {
   return code === CODE.OK && currentLimit === undefined && limitRemaining === 0;
 }
 
-/** Returns whether a rule with `unlimited: true` matched the descriptor. */
 export function isUnlimited({ code, currentLimit, limitRemaining }: DescriptorStatus): boolean {
   return code === CODE.OK && currentLimit === undefined && limitRemaining === UNLIMITED_REMAINING;
 }

@@ -62,7 +62,6 @@ function columns(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('');
 }
 
-/** Returns the text of `weir --help`. */
 export function mainHelp(): string {
   return `weir: a rate limit decision service for Envoy
 

@@ -48,7 +48,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Returns the error of an invalid command line. */
+/** Creates the error of an invalid command line, which names the help of the command. */
 export function usageError(command: string, sentence: string): CommandError {
   return new CommandError(EXIT.USAGE, `${sentence}; see weir ${command} --help`);
 }

@@ -109,7 +109,7 @@ function didYouMean(name: string): string {
   return meant === undefined ? '' : ` (did you mean ${meant}?)`;
 }
 
-/** Returns the text of `weir <command> --help` by command, in the order of `weir --help`. */
+/** The texts of `weir <command> --help`, in the order of `weir --help`. */
 export function commandHelps(): ReadonlyMap<string, string> {
   return new Map(Object.entries(COMMANDS).map(([name, { help }]) => [name, help()]));
 }

@@ -14,7 +14,7 @@ function columnsOfCharacter(character: string): number {
   return DOUBLE_WIDTH.test(character) ? 2 : 1;
 }
 
-/** Returns the width of a string in terminal columns. The string must not contain control sequences. */
+/** The width of a string in terminal columns. The string must not contain control sequences. */
 export function columnsOf(text: string): number {
   let columns = 0;
   for (const character of text) columns += columnsOfCharacter(character);

@@ -18,7 +18,7 @@ export async function watch<T>(
   return EXIT.OK;
 }
 
-/** Returns the local time of day, such as `12:03:11`, for the line above a repeated table. */
+/** The local time, such as `12:03:11`, for the line above a repeated table. */
 export function timeOfDay(): string {
   return new Date().toTimeString().slice(0, 8);
 }

@@ -57,7 +57,6 @@ export function createClientCodec(definition = loadRateLimitDefinition()): Clien
   };
 }
 
-/** Returns the message of rls.proto that is called `name`. */
 export function messageType(
   definition: PackageDefinition,
   name: 'RateLimitRequest' | 'RateLimitResponse',

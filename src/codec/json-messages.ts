@@ -85,7 +85,6 @@ const CASE_BIT = 0x20;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
-/** Returns whether lists and objects of a JSON text are nested more than `most` times. */
 function isDeeperThan(json: Uint8Array, most: number): boolean {
   let depth = 0;
   let isString = false;

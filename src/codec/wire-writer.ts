@@ -128,7 +128,6 @@ export class WireWriter {
     this.#bytes.set(known, this.#at);
   }
 
-  /** Returns a copy of the bytes that were written since `mark`. */
   copySince(mark: number): Uint8Array {
     return new Uint8Array(this.#bytes.subarray(this.#at, mark));
   }

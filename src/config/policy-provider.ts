@@ -63,7 +63,7 @@ export interface LoadingPolicyProvider extends PolicyProvider {
   handover(): PolicyHandover;
   /** Returns the problems of the latest load, at most {@link MAX_SHOWN}; empty if it succeeded. */
   errors(): readonly ConfigProblem[];
-  /** Returns the status of each domain, sorted by name. */
+  /** Sorted by name. */
   domains(): readonly DomainStatus[];
   /** The tables of `plans` in Redis that the provider polls; undefined if it has none. */
   readonly sources?: Pick<PlanSources, 'ages' | 'failures' | 'loadedRows'> | undefined;

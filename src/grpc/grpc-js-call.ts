@@ -14,7 +14,6 @@ const MICROS_PER_MS = 1000;
 /** A call of @grpc/grpc-js, with one request message or a stream of them. */
 export type ByteStream = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
 
-/** Returns the definition for @grpc/grpc-js of a method whose messages stay bytes. */
 export function byteMethod(
   path: string,
   streams: { readonly requestStream: boolean; readonly responseStream: boolean },

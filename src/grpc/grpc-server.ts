@@ -59,7 +59,7 @@ export interface MessageEncoder<Response> {
    * the call, the response is not encoded.
    */
   accept?(response: Response, call: ServerCall): void;
-  /** Returns an upper bound for the encoded length in bytes. */
+  /** An upper bound for the encoded length, in bytes. */
   maxLength(response: Response): number;
   /** Writes a response so that it ends before `bytes[end]`. Returns the offset of its first byte. */
   writeBefore(response: Response, bytes: Uint8Array, end: number): number;
@@ -104,7 +104,7 @@ export interface GrpcServerOptions {
   readonly maxConnectionAgeMs: number;
   /** Time in milliseconds for which calls may continue after that GOAWAY. */
   readonly maxConnectionAgeGraceMs: number;
-  /** Returns microseconds on the monotonic clock of {@link ServerCall.deadlineMicros}. */
+  /** Microseconds on the monotonic clock of {@link ServerCall.deadlineMicros}. */
   monotonicMicros(): number;
   /** Reports errors that callers only see as INTERNAL. */
   onError(error: unknown): void;
@@ -151,7 +151,7 @@ export interface GrpcServer {
    * UNAVAILABLE. Resolves when no connection is open. After `graceMs`, the remaining connections are closed.
    */
   drain(graceMs: number): Promise<void>;
-  /** Returns the current load, or undefined if the transport does not know it. */
+  /** Undefined if the transport does not know its load. */
   load(): GrpcLoad | undefined;
   /** Closes every connection and stops listening. */
   close(): Promise<void>;

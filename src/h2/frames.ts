@@ -110,7 +110,7 @@ export class OutputBuffer {
     return this.end;
   }
 
-  /** Returns the pending output, or undefined if it is empty. */
+  /** Undefined if no output is pending. */
   take(): Buffer | undefined {
     if (this.end === this.#start) return undefined;
     const pending = this.bytes.subarray(this.#start, this.end);

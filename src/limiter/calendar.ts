@@ -5,7 +5,6 @@ import type { WindowUnit } from './window-unit.js';
 export const CALENDAR_UNITS = ['day', 'week', 'month', 'year'] as const;
 export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 
-/** Returns whether calendar windows exist for this unit. */
 export function isCalendarUnit(unit: WindowUnit): unit is CalendarUnit {
   return CALENDAR_UNITS.some((known) => known === unit);
 }
@@ -269,7 +268,6 @@ class WindowSequence {
     return this.#boundaries !== before || this.#boundaries.length !== length;
   }
 
-  /** Returns the index of the start of the window that contains `micros`. */
   #indexOf(micros: number): number {
     let boundaries = this.#boundaries;
     const last = boundaries.at(-1);

@@ -46,7 +46,7 @@ export function shareOf(policy: StoreFailurePolicy): number {
   return typeof policy === 'string' ? 1 : policy.local;
 }
 
-/** Returns whether two failure policies are equal. */
+/** Also compares the share of `local`. */
 export function isSameFailurePolicy(one: StoreFailurePolicy, other: StoreFailurePolicy): boolean {
   return answerOf(one) === answerOf(other) && shareOf(one) === shareOf(other);
 }

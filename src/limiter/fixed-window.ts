@@ -209,7 +209,7 @@ export class WindowRate implements RateAlgorithm {
     return calendar === undefined ? micros - (micros % lengthMicros) : calendar.startAt(micros);
   }
 
-  /** Returns the end of the window that starts at `start`, which is the start of the next window. */
+  /** Also the start of the next window. */
   endOf(start: number): number {
     const { calendar, lengthMicros } = this;
     return calendar === undefined ? start + lengthMicros : calendar.endOf(start);

@@ -25,7 +25,6 @@ interface Refill {
   readonly refillDenominator: number;
 }
 
-/** Returns the greatest common divisor of two positive integers. */
 function gcd(a: number, b: number): number {
   while (b > 0) [a, b] = [b, a % b];
   return a;

@@ -354,7 +354,7 @@ export class TreeBuilder {
     for (const rule of rules) this.rules.push(rule);
   }
 
-  /** Returns the policy, after everything was added. Throws an Error without a node. */
+  /** Call it after everything was added. Throws an Error without a node. */
   finish(): CompiledPolicy {
     const { head, steps, rules, secretKeys, keys, plans, possibleDenial } = this;
     const [root] = this.nodes;
@@ -405,7 +405,7 @@ export function allSecretKeys(own: Iterable<ReadonlySet<string>>): ReadonlySet<s
   return all;
 }
 
-/** Returns the secret keys that the domains of a set declare. */
+/** The secret keys that any domain of the set declares. */
 export function secretKeysOfSet({ domains }: Pick<PolicySet, 'domains'>): ReadonlySet<string> {
   return allSecretKeys(Array.from(domains.values(), ({ ownSecretKeys }) => ownSecretKeys));
 }

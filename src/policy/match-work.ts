@@ -46,7 +46,7 @@ export class MatchWork {
     return this.charge(PATTERN_UNITS + bytes);
   }
 
-  /** Returns false if a value of `bytes` is too long for regular expressions. */
+  /** False if a value of `bytes` is too long for regular expressions. */
   admitsRegexValue(bytes: number): boolean {
     if (bytes <= this.maxRegexValueBytes) return true;
     this.exceeded ??= 'regex_value';
@@ -69,7 +69,6 @@ export class MatchMemo<Found> {
   private older = new Map<object, Map<string, Found>>();
   private count = 0;
 
-  /** Returns the result that was stored for the value at this level. */
   get(level: object, value: string): Found | undefined {
     const known = this.recent.get(level)?.get(value);
     if (known !== undefined) return known;

@@ -197,12 +197,11 @@ export class PolicyNode {
     for (const level of this.levels.values()) yield* level.nodes;
   }
 
-  /** Returns the children in file order. */
   inFileOrder(): readonly PolicyNode[] {
     return [...this.children()].sort((one, other) => one.id - other.id);
   }
 
-  /** Returns the nodes from the first level to this one. */
+  /** From the first level to this node. */
   path(): readonly PolicyNode[] {
     const path: PolicyNode[] = [];
     for (let node: PolicyNode = this; node.parent !== undefined; node = node.parent) path.push(node);

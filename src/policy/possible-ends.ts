@@ -143,7 +143,6 @@ export function possibleEnds(
   return true;
 }
 
-/** Returns a cursor before the first level. */
 function cursorAt(node: PolicyNode, above: PossibleEnd | undefined, pairs: number): TreeCursor {
   const levels = node.levels.entries();
   return { node, above, levels, key: '', nodes: [], values: new Set(), visitedPairs: pairs, visitedNodes: 0 };

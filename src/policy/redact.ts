@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Entry } from '../limiter/entry.js';
 
-/** Returns the SHA-256 of bytes, or of a string in UTF-8, in lower case hexadecimal digits. */
+/** The SHA-256 in lower case hexadecimal digits. Strings are hashed in UTF-8. */
 export function sha256Hex(content: string | Uint8Array): string {
   return hash('sha256', content);
 }

@@ -17,14 +17,14 @@ export interface PhaseSchedule {
   readonly activeAtMicros: number;
 }
 
-/** Returns the phase at `wallMicros`. */
+/** `wallMicros`: microseconds since the epoch. */
 export function phaseAt(schedule: PhaseSchedule, wallMicros: number): Phase {
   if (wallMicros >= schedule.activeAtMicros) return 'active';
   if (wallMicros >= schedule.gracePeriodAtMicros) return 'grace_period';
   return 'monitoring';
 }
 
-/** Returns a schedule with a single phase. */
+/** A schedule without changes. */
 export function fixedPhase(phase: Phase): PhaseSchedule {
   return {
     gracePeriodAtMicros: phase === 'monitoring' ? Infinity : -Infinity,

@@ -25,7 +25,6 @@ export class LogError extends Error {
   override readonly name = 'LogError';
 }
 
-/** Returns the name of a log in messages. */
 export function logName(path: string): string {
   return path === STANDARD_INPUT ? 'standard input' : path;
 }

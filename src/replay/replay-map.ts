@@ -199,7 +199,6 @@ export function textAt(line: JsonLine, path: MemberPath): string | undefined {
 /** The object of a line. */
 export type JsonLine = Readonly<Record<string, unknown>>;
 
-/** Returns the value of a member; undefined if the line has none. */
 export function valueAt(line: JsonLine, { text, steps }: MemberPath): unknown {
   const direct = line[text];
   if (direct !== undefined || steps.length === 1) return direct ?? undefined;

@@ -141,7 +141,6 @@ function linesOf({ faults }: ReplayResult, reasons: Partial<Record<LineFault, st
   });
 }
 
-/** Returns the number of lines that cannot be read completely. */
 function unreadableLines(result: ReplayResult): number {
   const lines = linesOf(result, UNREADABLE).reduce((sum, one) => sum + one.lines, 0);
   return lines + result.facts.badDurations;
@@ -175,7 +174,6 @@ function doubtOf(result: ReplayResult): string | undefined {
   return undefined;
 }
 
-/** Returns sentences about the accuracy of the report. */
 function notesOf(input: ReportInput): readonly string[] {
   const { result, map, by, againstName, policyName } = input;
   const { tally, facts, late, holdsWithoutEnd, evictions } = result;

@@ -15,12 +15,12 @@ export function assetPath(pathInRepository: string): string {
   return join(root, pathInRepository);
 }
 
-/** Returns the text of a shipped file. Throws if the build is incomplete. */
+/** The text of a shipped file. Throws if the build is incomplete. */
 export function readAsset(pathInRepository: string): string {
   return readFileSync(assetPath(pathInRepository), 'utf8');
 }
 
-/** Returns the version in package.json. */
+/** The version in package.json. */
 export function version(): string {
   return (JSON.parse(readAsset('package.json')) as { version: string }).version;
 }

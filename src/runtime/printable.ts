@@ -9,17 +9,17 @@ const ALL_BUT_NEWLINE = new RegExp(`(?!\\n)${UNPRINTABLE.source}`, 'gu');
 /** Fast check: most strings do not match, and need no further processing. */
 const NOT_PLAIN = /[^\n\x20-\x7e]/;
 
-/** Returns a string on one line, with unprintable characters escaped as in JSON: `\u202e`. */
+/** Escapes unprintable characters as in JSON: `\u202e`. The result is one line. */
 export function printableLine(text: string): string {
   return text.replaceAll(ALL_UNPRINTABLE, escaped);
 }
 
-/** Returns a string of several lines, with other unprintable characters escaped. JSON keeps its meaning. */
+/** Escapes unprintable characters other than line breaks. JSON keeps its meaning. */
 export function printableLines(text: string): string {
   return NOT_PLAIN.test(text) ? text.replaceAll(ALL_BUT_NEWLINE, escaped) : text;
 }
 
-/** Returns a value as JSON that is safe for terminals. JSON.stringify leaves most unprintable characters unescaped. */
+/** Escapes more than JSON.stringify, which leaves most unprintable characters unescaped. */
 export function printableJson(value: unknown, indent?: number): string {
   return printableLines(JSON.stringify(value, null, indent));
 }

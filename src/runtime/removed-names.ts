@@ -134,12 +134,12 @@ export const REMOVED_VARIABLE_NAMES: ReadonlySet<string> = new Set(
   REMOVED_VARIABLES.filter(({ values }) => values === undefined).map(({ name }) => name),
 );
 
-/** Returns the entry for a variable with this value, or undefined if there is none. */
+/** Undefined if the variable was not removed, or if its entry does not concern this value. */
 export function removedVariable(name: string, value: string): RemovedVariable | undefined {
   return REMOVED_VARIABLES.find((one) => one.name === name && one.values?.test(value) !== false);
 }
 
-/** Returns the sentence for a removed option of a command, given without `--`. */
+/** The sentence about a removed option, which is given without `--`. */
 export function removedOption(command: string, option: string): string | undefined {
   const isFlag = ({ name }: RemovedVariable): boolean =>
     command === 'serve' && name.toLowerCase().replaceAll('_', '-') === option;

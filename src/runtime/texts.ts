@@ -1,4 +1,4 @@
-/** Returns a count with its noun: `1 rule`, `2 rules`. */
+/** Formats a count with its noun: `1 rule`, `2 rules`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }

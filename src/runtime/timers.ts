@@ -96,7 +96,7 @@ export interface BackOffOptions {
   readonly minMs?: number;
   /** Random jitter as a fraction of the pause, 0 to 1; default 0. */
   readonly jitterFactor?: number;
-  /** Returns a number in [0, 1). Default: Math.random. */
+  /** A number from 0 to below 1. Default: Math.random. */
   readonly random?: () => number;
 }
 
@@ -110,7 +110,7 @@ export class BackOff {
     this.#options = options;
   }
 
-  /** Returns the milliseconds to wait before the next attempt. */
+  /** Milliseconds to wait before the next attempt. */
   next(): number {
     const { initialMs, maxMs, minMs = 0, jitterFactor = 0, random = Math.random } = this.#options;
     const middle = Math.min(Math.max(initialMs, minMs) * 2 ** this.#pauses, maxMs);

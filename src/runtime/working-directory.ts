@@ -19,7 +19,7 @@ export function isWorkingDirectoryGone(error: unknown): boolean {
   return error instanceof Error && error.message.endsWith('uv_cwd');
 }
 
-/** Returns the reason why a thread ended. Node.js cannot start threads if the working directory was removed. */
+/** The reason why a thread ended. Node.js cannot start threads if the working directory was removed. */
 export function threadError(error: Error): Error {
   if (!isWorkingDirectoryGone(error)) return error;
   return new Error('the working directory of weir was removed; restart weir in an existing directory');

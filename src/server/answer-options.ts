@@ -2,7 +2,7 @@ import type { RequestBounds } from '../codec/messages.js';
 import type { AnswerOptions } from '../service/answer/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 
-/** Returns the settings that apply to every answer. */
+/** The settings that apply to every answer. */
 export function answerOptions(settings: Settings): AnswerOptions {
   const { shadowMode, quotaMode, responseDynamicMetadata, decisionMetadata, envoyAddsHeaders } = settings;
   const names = {
@@ -30,7 +30,6 @@ export function answerOptions(settings: Settings): AnswerOptions {
   };
 }
 
-/** Returns the bounds of requests that the codec checks. */
 export function requestBounds({ maxRequestBytes, maxDescriptors, maxEntries }: Settings): RequestBounds {
   return { maxBytes: maxRequestBytes, maxDescriptors, maxEntries };
 }

@@ -62,7 +62,7 @@ export interface ServerCore {
   health(): HealthVerdict;
   /** Servers that store buckets, as seen by each process that decides and answers. */
   nodes(): readonly (readonly StoreNode[])[];
-  /** Returns this part's fields of `/healthcheck?detail`. */
+  /** This part's fields of `/healthcheck?detail`. */
   detail(): CoreHealthDetail;
   /**
    * Opens the gRPC port and PORT, here with `ports`, or in the workers. `detail` returns the body of

@@ -10,7 +10,7 @@ export interface Caller {
    * time. Absent if it is unknown.
    */
   readonly receivedMicros?: number | undefined;
-  /** Returns true once the caller no longer waits for the answer. */
+  /** True once the caller no longer waits for the answer. */
   cancelled(): boolean;
   /** Identifies the connection that the request arrived on. */
   readonly connection: unknown;

@@ -131,7 +131,7 @@ export function takeWithoutBlock(
   return takeOfRule(context, descriptor, match, match.rules.indexOf(rule as Rule), whole);
 }
 
-/** Returns whether a descriptor is a refund. A refund of 0 hits is a peek. */
+/** A refund of 0 hits is a peek. */
 function isRefund({ isNegativeHits }: Descriptor, hits: number): boolean {
   return isNegativeHits && hits > 0;
 }
@@ -233,7 +233,6 @@ function takeOfOverride(
   };
 }
 
-/** Returns the rate of a limit override. */
 function overrideRate(unit: WindowUnit, requests: number, algorithm: Algorithm): Rate {
   if (algorithm === 'fixed_window' || requests === 0) return windowRate(unit, requests);
   return tokenBucketRate(requests, requests, UNIT_MICROS[unit]);

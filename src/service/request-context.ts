@@ -22,7 +22,7 @@ export interface RequestOptions {
   readonly maxLimits: number;
   /** Bounds the matching work of a request. Only one request is matched at a time. */
   readonly matchWork: MatchWork;
-  /** Returns random numbers from 0 up to, but not including, 1. `enforce_percent` needs them. Math.random if absent. */
+  /** A number from 0 to below 1, for `enforce_percent`. Default: Math.random. */
   readonly random?: () => number;
 }
 
@@ -267,7 +267,7 @@ export function skippedLimits(take: MatchedTake): readonly MatchedTake[] {
   return chain.length === 0 || outcome?.overLimit !== false ? NO_TAKES : chain.slice(0, chain.indexOf(take));
 }
 
-/** Returns the takes of a request, in the order of the descriptors. */
+/** In the order of the descriptors. */
 export function takesOf(states: readonly DescriptorState[]): readonly MatchedTake[] {
   const only = states[0];
   // This is by far the most frequent case.

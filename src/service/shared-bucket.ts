@@ -90,7 +90,6 @@ function isAnyLimited(takes: readonly MatchedTake[]): boolean {
   return false;
 }
 
-/** Returns whether two of the takes have the same bucket. */
 function isAnyShared(takes: readonly MatchedTake[]): boolean {
   if (takes.length > MAX_COMPARED_TAKES) return new Set(takes.map(({ key }) => key)).size < takes.length;
   for (let i = 1; i < takes.length; i++) {

@@ -49,7 +49,7 @@ export interface ShouldRateLimitOptions extends RequestOptions {
   /** Synchronous store in memory for `on_store_failure: local`. */
   readonly local: LocalStore;
   readonly policies: {
-    /** Returns the policies in effect; undefined until the first load. */
+    /** Undefined until the first load. */
     current(): PolicySet | undefined;
   };
   readonly observer: DecisionObserver;
@@ -345,7 +345,6 @@ function isTimed({ decidedMicros }: TakeOutcome): boolean {
   return decidedMicros !== undefined;
 }
 
-/** Returns whether a request with these takes may be denied. */
 function mayDeny(takes: readonly MatchedTake[]): boolean {
   return takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
 }

@@ -26,7 +26,7 @@ export interface DenyCacheOptions {
   readonly maxEntries: number;
   /** Maximum estimated bytes of denials (LOCAL_CACHE_SIZE_IN_BYTES); unbounded by default. */
   readonly maxBytes?: number;
-  /** Returns the time of this machine's monotonic clock, in microseconds. */
+  /** This machine's monotonic clock, in microseconds. */
   readonly monotonicMicros: () => number;
 }
 
@@ -217,7 +217,6 @@ export class DenyCache implements BucketStore {
     }
   }
 
-  /** Returns whether the denial of an item can be cached. */
   private isCacheable({ rate, holds }: Take, { waitMicros }: TakeOutcome): boolean {
     // The end of a hold can make room at any time.
     if (holds !== undefined || rate.kind === 'concurrency') return false;

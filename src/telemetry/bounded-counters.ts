@@ -22,7 +22,7 @@ export class BoundedCounters {
     this.#otherSecond = otherSecond;
   }
 
-  /** Returns the values of a series. The caller increments them in place. */
+  /** The caller increments the values in place. */
   series(first: string, second: string): number[] {
     return this.#byFirst.get(first)?.get(second) ?? this.#add(first, second);
   }

@@ -50,7 +50,7 @@ function escapeLabel(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 
-/** Returns `name{label="value",…}`. */
+/** Formats a series: `name{label="value",…}`. */
 export function seriesText(name: string, labels: Labels): string {
   let text = '';
   for (const [label, value] of Object.entries(labels)) text += `,${label}="${escapeLabel(String(value))}"`;
@@ -68,7 +68,7 @@ function escapeText(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }
 
-/** Returns families in Prometheus' text format. The bytes are the same as those of the Prometheus client. */
+/** Families in Prometheus' text format. The bytes are the same as those of the Prometheus client. */
 export function familiesText(families: Iterable<Family>): Buffer {
   const text = new TextBuffer();
   let between = '';
@@ -150,7 +150,7 @@ interface ClientMetric extends Pick<FamilyHead, 'name' | 'help' | 'type'> {
   get(): Promise<Family>;
 }
 
-/** Returns the properties of a metric of families.ts. */
+/** The properties of a metric of families.ts, whose default aggregator is `sum`. */
 export function headOf(name: FamilyName): FamilyHead {
   const { type, help, aggregator = 'sum' }: FamilyDescription = FAMILIES[name];
   return { name, help, type, aggregator };

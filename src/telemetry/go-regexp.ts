@@ -14,7 +14,7 @@ export class GoRegExp {
     this.compiled = RE2JS.compile(source);
   }
 
-  /** Returns the first match in the text with its groups, like RegExp.exec. */
+  /** Like RegExp.exec. */
   exec(text: string): RegExpExecArray | null {
     return this.compiled.exec(text) as RegExpExecArray | null;
   }

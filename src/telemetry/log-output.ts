@@ -132,7 +132,7 @@ export class LogOutput {
     }, this.#backOff.next());
   }
 
-  /** Returns false if nothing could be written. */
+  /** False if nothing could be written. */
   #writeSome(): boolean {
     if (this.#textBytes > 0) this.#endChunk();
     let written = 0;

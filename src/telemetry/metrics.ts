@@ -42,7 +42,7 @@ export interface MetricsOptions {
    */
   readonly maxSeries: number;
   readonly version: string;
-  /** Returns the memory of buckets, including local buckets. */
+  /** Includes local buckets. */
   readonly memoryStats: () => MemoryStats;
   /** Undefined in a process that decides no requests. */
   readonly denyCacheStats?: () => DenyCacheStats;

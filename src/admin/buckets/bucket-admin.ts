@@ -176,7 +176,7 @@ function redactedByAll(entries: readonly Entry[], policies: PolicySet | undefine
 /** Validates and answers a question, in this process or in a worker. */
 export type Administer = (question: unknown, caller: AdminCaller) => Promise<AdminAnswer>;
 
-/** Returns the service of `/buckets` on the debug port. */
+/** The service of `/buckets` on the debug port. */
 export function bucketsService(administer: Administer): AdminService {
   return {
     path: '/buckets',

@@ -27,7 +27,7 @@ export interface BucketQuestion {
   readonly dry_run?: boolean;
 }
 
-/** Returns whether a question changes something. */
+/** False for actions that only read, and for a dry run. */
 export function changesSomething({ action, dry_run }: Pick<BucketQuestion, 'action' | 'dry_run'>): boolean {
   return !READING_ACTIONS.has(action) && dry_run !== true;
 }

@@ -51,7 +51,6 @@ const NOT_DONE = 'so nothing was changed; try again';
 /** Failures after which the store may have executed a call that was sent. */
 const MAYBE_DONE: ReadonlySet<StorageFailure> = new Set(['timeout', 'disconnected']);
 
-/** Returns whether a failed call may have changed the store. */
 export function mayHaveChanged({ reason, unsent }: StorageError): boolean {
   return !unsent && MAYBE_DONE.has(reason);
 }
@@ -61,7 +60,6 @@ export function changeFailed(error: StorageError): string {
   return `the store failed (${error.message}), ${mayHaveChanged(error) ? RESULT_UNKNOWN : NOT_DONE}`;
 }
 
-/** Returns the error of a change that the store did not make, or may have made. */
 export function failedChange(error: StorageError): QuestionFailure {
   return new QuestionFailure(503, changeFailed(error), mayHaveChanged(error));
 }
@@ -202,7 +200,7 @@ export function quotedText(text: string): string {
   return JSON.stringify(shown(text, MAX_SHOWN));
 }
 
-/** Returns `; did you mean "show"?`, or ''. */
+/** Such as `; did you mean "show"?`; '' if no name is similar. */
 function suggestion(name: string, candidates: Iterable<string>): string {
   const near = nearest(name, candidates);
   return near === undefined ? '' : `; did you mean ${quotedText(near)}?`;

@@ -39,7 +39,6 @@ export async function showBuckets(asked: PolicyQuestion, context: QuestionContex
   return answerTo(asked, context, { buckets, more, notes });
 }
 
-/** Returns an answer with the given fields. */
 export function answerTo(
   { question, policy, found: { meets, entries } }: PolicyQuestion,
   { store }: Pick<QuestionContext, 'store'>,
@@ -104,7 +103,7 @@ export function notAsked(error: StorageError): string {
   return sentence(storeUnread(error));
 }
 
-/** Returns a message as a sentence: with a capital letter and a full stop. */
+/** With a capital letter and a full stop. */
 export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

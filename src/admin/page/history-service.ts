@@ -82,7 +82,7 @@ export interface HistoryServiceOptions {
   readonly clock: Clock;
 }
 
-/** Returns the end of the last step in seconds since the epoch, rounded to milliseconds. */
+/** In seconds since the epoch, rounded to milliseconds. */
 function lastStepEnd({ recorded, clock }: HistoryServiceOptions): number {
   const agoMicros = clock.monotonicMicros() - recorded.endedMicros;
   return Math.round((clock.wallMicros() - agoMicros) / 1000) / 1000;
@@ -101,7 +101,7 @@ function mapValues<Key extends string, From, To>(
   return Object.fromEntries(mapped) as Record<Key, To>;
 }
 
-/** Returns the last step of all rules. */
+/** The last step of all rules, as rates per second. */
 export function lastPoint(options: HistoryServiceOptions): HistoryPoint {
   return { ends: lastStepEnd(options), ...mapValues({ ...options.recorded.history.lastStep() }, perSecond) };
 }

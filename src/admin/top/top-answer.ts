@@ -174,7 +174,7 @@ interface TopReport {
 /** Collects counts from all processes that decide. Processes that do not answer are left out. */
 export type RequestTop = (ask: TopRequest) => Promise<readonly TopReport[]>;
 
-/** Returns the counts of a process. */
+/** The counts of one process, to be added to those of others. */
 export function reportTop(top: TopBuckets, ask: TopRequest): TopReport {
   const isRank = ask.kind === 'rank';
   const rows = isRank ? top.rank(ask.by, ask.filter, ask.most) : top.look(ask.of, ask.keys);
@@ -186,7 +186,7 @@ export type SecretKeyLookup = (domain: string) => ReadonlySet<string>;
 
 const REDACTED = /^\[redacted sha256:[0-9a-f]{8}\]$/;
 
-/** Returns stored entries with secrets redacted. A key may have become a secret since the entries were stored. */
+/** Redacts stored entries again, because a key may have become a secret since the entries were stored. */
 export function redactSecrets(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
   return entries.map(({ key, value }) => {
     const mayBeShown = !isSecretKey(key, secretKeys) || REDACTED.test(value);

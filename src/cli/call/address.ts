@@ -8,7 +8,7 @@ export function isAddress(text: string): boolean {
   return port >= 1 && port <= 65_535;
 }
 
-/** Returns the host of an address, without brackets; '' for a Unix socket. */
+/** Without brackets; '' for a Unix socket. */
 export function hostOf(address: string): string {
   return address.startsWith('unix:') ? '' : address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
 }

@@ -40,7 +40,7 @@ const MAX_TIMEOUT = '10m';
 /** Maximum length of a token in characters. */
 const MAX_TOKEN_CHARACTERS = 4096;
 
-/** Returns the URL of a debug port for messages, such as `http://127.0.0.1:6070`. */
+/** Formats a debug port for messages: `http://127.0.0.1:6070`. */
 export function debugName({ tls, host, port }: DebugServer): string {
   return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -123,7 +123,7 @@ function findingsOf(found: FoundPolicies, settings: Settings): PolicyFindings {
   }
 }
 
-/** Returns `3 rules of 1 domain (shop)`. */
+/** Formats the content of policies: `3 rules of 1 domain (shop)`. */
 function rulesIn({ policySet }: LoadedPolicies): string {
   const domains = [...policySet.domains.values()];
   const rules = domains.reduce((sum, domain) => sum + domain.rules.length, 0);

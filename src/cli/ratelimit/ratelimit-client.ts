@@ -116,7 +116,7 @@ function ask(call: Call, client: Client): Promise<RateLimitResponse> {
   return askServer(client, codec, request, TIMEOUT_MS).finally(() => client.close());
 }
 
-/** Returns the name of a gRPC status code in Go's spelling: `DeadlineExceeded` for DEADLINE_EXCEEDED. */
+/** Converts the name of a status code to Go's spelling: `DeadlineExceeded` for DEADLINE_EXCEEDED. */
 function goName(code: number): string {
   const words = (status[code] ?? `CODE_${code}`).toLowerCase().split('_');
   return code === status.OK
@@ -206,7 +206,7 @@ function message(list: readonly Field[]): string {
   return `{${fields(list)}}`;
 }
 
-/** Returns undefined for 0, protobuf's default. */
+/** Undefined for 0, protobuf's default. */
 function number(value: number): string | undefined {
   return value === 0 ? undefined : String(value);
 }

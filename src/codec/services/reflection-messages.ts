@@ -111,7 +111,6 @@ function writeAnswer(writer: WireWriter, answer: ReflectionAnswer): void {
   }
 }
 
-/** Returns the maximum encoded length of an answer, in bytes. */
 function maxEncodedBytes(answer: ReflectionAnswer): number {
   if (answer.kind === 'files') {
     return answer.files.reduce((sum, { length }) => sum + length + FIELD_HEAD_BYTES, 0);

@@ -115,7 +115,6 @@ export interface Setting<Subject> {
   readonly reason?: (after: Subject, before: Subject) => string;
 }
 
-/** Returns one change per setting that differs. */
 export function settingChanges<Subject>(
   settings: readonly Setting<Subject>[],
   before: Subject,

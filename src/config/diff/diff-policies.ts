@@ -238,7 +238,6 @@ function compareValues(
     : 'other';
 }
 
-/** Returns a limit with the values of a row. */
 function ruleOfRow(rule: Rule, values: Float64Array): Rule {
   const [planned = rule] = rulesOfPlan([rule], values);
   return { ...planned, plan: undefined, onStoreFailure: 'error' };

@@ -40,7 +40,7 @@ function changeLines(
   return [...byDomain].flatMap(([domain, own]) => domainLines(own).map((text) => ({ domain, text })));
 }
 
-/** Returns the summary: `2 tighten, 1 loosens, 3 added (1 tightens), 1 removed`. */
+/** Formats the summary: `2 tighten, 1 loosens, 3 added (1 tightens), 1 removed`. */
 function summaryText(summary: DiffSummary): string {
   const parts = [
     counted(summary.tighten, 'tightens', 'tighten'),
@@ -93,7 +93,7 @@ const EFFECT_WORDS: Readonly<Record<Effect, string>> = {
   changes: 'changes',
 };
 
-/** Returns `tightens` or, for example, `added (tightens)`. */
+/** `tightens` or, for example, `added (tightens)`. */
 function effectText({ effect, tightens }: PolicyChange): string {
   const word = EFFECT_WORDS[effect];
   return tightens && effect !== 'tightens' ? `${word} (tightens)` : word;

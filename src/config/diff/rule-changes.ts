@@ -97,12 +97,12 @@ export function pairRules(olds: readonly Rule[], nows: readonly Rule[]): Readonl
   return partners;
 }
 
-/** Returns the suffix of the rule's path in a list, such as `[daily]`. */
+/** Formats the place of a rule in a list: `[daily]`; '' for a rule outside of a list. */
 function itemOf(rule: Rule): string {
   return rule.statSuffix === '' ? '' : rule.path.slice(rule.path.lastIndexOf('['));
 }
 
-/** Returns a short description of a limit: `10 per minute, monitoring`. */
+/** Formats a limit with its phase: `10 per minute, monitoring`. */
 export function brief(rule: Rule, { nowMicros }: DiffContext): string {
   if (rule.rate === undefined) return shortLimit(rule);
   const phase = describePhase(rule.phase, nowMicros);
@@ -196,7 +196,6 @@ const OTHER_SETTINGS: readonly Setting<Rule>[] = [
   { name: 'metadata', value: ({ metadata }) => metadata },
 ];
 
-/** Returns one change per setting that differs between two versions of a rule. */
 export function ruleChanges(before: Rule, after: Rule, context: DiffContext): readonly LocalChange[] {
   const [was, is] = [
     withDefaults(before, after, context.domainBefore),
@@ -263,7 +262,6 @@ const REASONS = {
   other_kind: { tightens: 'the two limits cannot be compared', loosens: '' },
 } as const;
 
-/** Returns the reasons why a change tightens or loosens, joined by commas. */
 function reasonsOf(found: readonly Narrowing[], effect: 'tightens' | 'loosens'): string {
   return found.map((one) => REASONS[one][effect]).join(', ');
 }
@@ -339,7 +337,7 @@ function isEpochAligned({ calendar }: WindowRate): boolean {
   return isUtc && calendar.unit === 'day';
 }
 
-/** Returns a short description of a limit: `10 per minute`, `token bucket (100 tokens, 10 every 1s)`. */
+/** Formats a limit: `10 per minute`, `token bucket (100 tokens, 10 every 1s)`. */
 function shortLimit(limit: Limit): string {
   return describeLimit(limit)
     .replace(/^window: /, '')

@@ -37,26 +37,23 @@ function manifestOf(value: YamlValue, path: string): readonly Manifest[] {
   return [{ kind, name: textAt(value, 'metadata', 'name'), fields: value, path }];
 }
 
-/** Returns the value at a path of keys; undefined if the path does not exist. */
 export function valueAt(value: YamlValue | undefined, ...path: readonly string[]): YamlValue | undefined {
   let at = value;
   for (const key of path) at = at?.kind === 'map' ? at.fields.get(key)?.value : undefined;
   return at;
 }
 
-/** Returns the text at a path, or ''. */
+/** '' if the path does not exist. */
 export function textAt(value: YamlValue | undefined, ...path: readonly string[]): string {
   const found = valueAt(value, ...path);
   return found?.kind === 'scalar' ? found.text : '';
 }
 
-/** Returns the items of the list at a path, or none. */
 export function itemsAt(value: YamlValue | undefined, ...path: readonly string[]): readonly YamlValue[] {
   const found = valueAt(value, ...path);
   return found?.kind === 'list' ? found.items : [];
 }
 
-/** Returns the fields of the mapping at a path as pairs, or none. */
 export function entriesAt(
   value: YamlValue | undefined,
   ...path: readonly string[]
@@ -192,7 +189,6 @@ function placeOfRepeated(map: Manifest, maps: readonly Manifest[]): string {
   return maps.find((other) => fullName(other) === name) === map ? '' : ` at ${line}:${column}`;
 }
 
-/** Returns the content of a key, or an error if the ConfigMap does not have the key. */
 function contentOf(map: Manifest, key: string): Uint8Array | Error {
   const { fields } = map;
   const name = fullName(map);

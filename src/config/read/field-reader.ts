@@ -140,7 +140,7 @@ export class FieldReader {
     return joinPath(this.path, key);
   }
 
-  /** Returns the position of a field's value, or else of the mapping. */
+  /** The position of a field's value, or else of the mapping. */
   at(key: string): Position {
     return this.map.fields.get(key)?.value.at ?? this.map.at;
   }
@@ -275,7 +275,7 @@ export class FieldReader {
   }
 }
 
-/** Returns the kind of a value for messages: `mapping`, `list` or `single value`. */
+/** Names the kind of a value in messages: `mapping`, `list` or `single value`. */
 export function kindName(value: YamlValue): string {
   return value.kind === 'map' ? 'mapping' : value.kind === 'list' ? 'list' : 'single value';
 }
@@ -283,7 +283,6 @@ export function kindName(value: YamlValue): string {
 const TYPOGRAPHIC_QUOTES =
   '\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\uff02\uff07';
 
-/** Returns the typographic quotes around a string; undefined if it has none. */
 function typographicQuotes(text: string): readonly [first: string, last: string] | undefined {
   const [first, last] = [text.charAt(0), text.charAt(text.length - 1)];
   if (text.length < 2 || !TYPOGRAPHIC_QUOTES.includes(first) || !TYPOGRAPHIC_QUOTES.includes(last))

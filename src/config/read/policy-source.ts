@@ -48,14 +48,12 @@ export function openPart(
   return openDocument(parseYamlText(text, problems, { showKey, placeOf }), problems);
 }
 
-/** Returns the result for a file that cannot be read, with the reason. */
 export function unreadable(file: string, message: string): OpenedSource {
   const problems = new ProblemList(file);
   problems.error(WHOLE_FILE, '', message);
   return unopened(problems);
 }
 
-/** Returns the result for a document that could not be opened for the reasons in `problems`. */
 export function unopened(problems: ProblemList): OpenedSource {
   return { source: undefined, problems, isNotPolicy: false, isKeyTable: false };
 }

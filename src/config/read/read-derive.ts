@@ -19,7 +19,7 @@ import { warnOfMethod } from './read-matcher.js';
 export interface TableFiles {
   /** Reads a file, unless it is too large. Throws an Error with a sentence if the file cannot be read. */
   read(file: string, maxBytes?: number): Uint8Array;
-  /** Returns the digest of a file that was read; '' if the file could not be read. */
+  /** '' if the file could not be read. */
   digestOf(file: string): string;
 }
 

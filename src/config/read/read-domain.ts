@@ -232,7 +232,7 @@ class TreeReader {
     return tree;
   }
 
-  /** Returns the valid nodes and reports the others. */
+  /** Reports the nodes that are not valid. */
   private readDescriptors(
     items: readonly FieldReader[],
     above: Inherited,

@@ -310,7 +310,6 @@ function readHold(hold: FieldReader, rate: RateSpec | undefined): HoldSpec | und
   };
 }
 
-/** Returns the largest number of hits that a limit can allow. */
 function mostHits(rate: RateSpec | undefined): number {
   if (rate === undefined || rate.kind === 'concurrency') return MAX_UINT32;
   const most = rate.kind === 'window' ? rate.requestsPerUnit : rate.maxTokens;

@@ -322,7 +322,6 @@ function readHeaders(items: readonly FieldReader[]): readonly AddedHeader[] {
   return headers;
 }
 
-/** Returns what is wrong with a header; undefined if nothing is. */
 function headerProblem(key: string, value: string, before: readonly AddedHeader[]): string | undefined {
   const shown = JSON.stringify(safePrefix(key));
   if (!HEADER_NAME.test(key) || key.length > MAX_NAME_LENGTH)

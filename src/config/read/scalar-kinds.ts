@@ -204,7 +204,7 @@ function readDuration(kind: DurationKind, { text }: Scalar, name: string): Scala
   return { problem: `"${name}" is ${safePrefix(text)}; write a duration from ${bounds}${hint}` };
 }
 
-/** Returns the unit with this name, in upper or lower case as in envoyproxy/ratelimit. */
+/** Finds a unit in upper or lower case, as envoyproxy/ratelimit does. */
 export function unitOf(text: string): WindowUnit | undefined {
   return WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
 }

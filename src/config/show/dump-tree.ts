@@ -93,14 +93,14 @@ function dumpNodes(
   return text;
 }
 
-/** Returns a description such as `tenant from api_key: table of 3 API keys`. */
+/** Formats a step: `tenant from api_key: table of 3 API keys`. */
 export function describeStep(step: DeriveStep): string {
   if (step.kind === 'table')
     return `${step.entry} from ${step.source}: table of ${plural(step.size, 'API key')}`;
   return `${step.entry} from ${step.sources.join(', ')}: ${plural(step.rules.length, 'rule')}`;
 }
 
-/** Returns a description such as `method=GET path=/open/{v4,v5}/user-chats -> user-chats`. */
+/** Formats a rule: `method=GET path=/open/{v4,v5}/user-chats -> user-chats`. */
 export function describeDeriveRule(rule: DeriveRule, sources: readonly string[]): string {
   const conditions = rule.conditions.map((condition, i) => {
     if (condition === undefined) return '';
@@ -200,12 +200,12 @@ function timeText(micros: number): string {
   return new Date(Math.floor(micros / 1000)).toISOString();
 }
 
-/** Returns the families as `response_headers` and `request_headers` list them; null if they are unset. */
+/** The families as `response_headers` and `request_headers` list them; null if they are unset. */
 export function headersJson(headers: HeaderFamilies | undefined): readonly string[] | null {
   return headers === undefined ? null : headerFamilies(headers);
 }
 
-/** Returns the value of `denied_response`; null if it is unset. */
+/** The value of `denied_response`; null if it is unset. */
 export function deniedJson(denied: DeniedResponse | undefined): string | object | null {
   if (denied === undefined) return null;
   if (denied.preset === 'problem+json') return denied.preset;

@@ -200,7 +200,6 @@ export interface ShownConfig {
   readonly differing?: readonly { readonly id: number; readonly policy: string }[];
 }
 
-/** Returns the text of `/rlconfig`. */
 export function rlconfigText(
   form: ConfigForm,
   { policySet, domains, errors, wallMicros, differing = [] }: ShownConfig,

@@ -116,7 +116,6 @@ export function explanationJson(
   };
 }
 
-/** Returns the row of `plans` that selects the values of a limit. */
 function planJson({ line, file, plan, readAtMillis }: CustomerPlan) {
   return {
     line: line ?? null,

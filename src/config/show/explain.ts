@@ -172,7 +172,7 @@ export function explain(
   };
 }
 
-/** Returns the text as a sentence with a capital and a full stop or question mark; none for ''. */
+/** With a capital letter and a full stop or question mark; none for ''. */
 function sentences(text: string): readonly string[] {
   if (text === '') return [];
   return [`${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('?') ? '' : '.'}`];

@@ -112,7 +112,7 @@ export function didYouMean(name: string, known: readonly string[]): string {
   return near === undefined ? '' : `did you mean ${shellText(near)}?`;
 }
 
-/** Returns the keys as a path, such as `tenant/resource_group`. */
+/** Formats the keys as a path: `tenant/resource_group`. */
 export function pathText(keys: KeyPath): string {
   return keys.map(shellText).join('/');
 }

@@ -195,7 +195,7 @@ export class PlanSources {
     waiting.abort();
   }
 
-  /** Returns the seconds since the rows of each address were last known to be current, or since the first attempt. */
+  /** The seconds since the rows of each address were last known to be current, or since the first attempt. */
   ages(): ReadonlyMap<string, number> {
     const now = this.#options.nowMicros();
     const ages = new Map<string, number>();
@@ -206,7 +206,6 @@ export class PlanSources {
     return ages;
   }
 
-  /** Returns the number of failures of each address, by reason. */
   *failures(): Generator<readonly [source: string, reason: SourceFault, count: number]> {
     for (const [source, counts] of this.#failures) {
       for (const [reason, count] of counts) yield [source, reason, count];

@@ -54,7 +54,7 @@ class SourceError extends Error {
   }
 }
 
-/** Returns `host:port` of the server at the address of a table. */
+/** `host:port` of the server at the address of a table. */
 export function serverOf(address: string): string {
   const { hostname, port } = new URL(address);
   return `${hostname}:${port || 6379}`;
@@ -168,7 +168,7 @@ export class RedisRows {
     return isNew ? 'changed' : 'unchanged';
   }
 
-  /** Returns a client that is not connected yet. */
+  /** The client is not connected yet. */
   #client(): Redis {
     const { hostname, port, protocol } = this.#url;
     const host = hostname.replace(/^\[(.*)\]$/, '$1');

@@ -111,7 +111,7 @@ export interface ConfigRequest extends Omit<ShownConfig, 'policySet'> {
 /** Maximum number of rules, and of rules of `derive`, that are rendered in this thread, which takes about 5 ms. */
 export const MAX_RULES_AT_ONCE = 1000;
 
-/** Returns the text of `/rlconfig`. A thread renders large policies. */
+/** The text of `/rlconfig`. A thread renders large policies. */
 export async function renderConfig(form: ConfigForm, shown: ShownConfig): Promise<string | Buffer> {
   const { policySet, ...rest } = shown;
   if (policySet === undefined || rulesOf(policySet) <= MAX_RULES_AT_ONCE) return rlconfigText(form, shown);

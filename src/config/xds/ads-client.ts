@@ -54,7 +54,7 @@ interface AdsStreamListener {
   ended(reason: string): void;
 }
 
-/** Returns gRPC metadata. Throws an Error for a name that is not a valid header name. */
+/** Converts headers to gRPC metadata. Throws an Error for a name that is not a valid header name. */
 export function metadataOf(headers: ReadonlyMap<string, string>): Metadata {
   const metadata = new Metadata();
   for (const [name, value] of headers) metadata.set(name, name.endsWith('-bin') ? Buffer.from(value) : value);
@@ -311,7 +311,6 @@ export class AdsClient {
   }
 }
 
-/** Returns the characters in the first {@link MAX_ERROR_BYTES} of a text. */
 function firstBytes(text: string): string {
   // A stream keeps an incomplete character for later.
   return new TextDecoder().decode(Buffer.from(text).subarray(0, MAX_ERROR_BYTES), { stream: true });

@@ -21,12 +21,12 @@ export interface ConfigProblem {
   readonly count?: number;
 }
 
-/** Returns the number of problems in a list, including those that are only counted. */
+/** The number of problems, including those that are only counted. */
 export function countProblems(problems: readonly ConfigProblem[]): number {
   return problems.reduce((sum, { count = 1 }) => sum + count, 0);
 }
 
-/** Returns one line for people: `policy.yaml:7:5: descriptors[0].key: the key is empty; …`. */
+/** Formats a problem as one line: `policy.yaml:7:5: descriptors[0].key: the key is empty; …`. */
 export function formatProblem(problem: ConfigProblem): string {
   const position = problem.line === 0 ? '' : `:${problem.line}:${problem.column}`;
   const path = problem.path === '' ? '' : `${problem.path}: `;

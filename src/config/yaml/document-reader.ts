@@ -120,7 +120,6 @@ export class DocumentReader {
     return this.failed ? undefined : value;
   }
 
-  /** Returns the position of a node, or of a whole document. */
   positionOf(node: { readonly range?: readonly number[] | null } | null): Position {
     return this.positionAt(node?.range?.[0] ?? 0);
   }
@@ -153,7 +152,7 @@ export class DocumentReader {
     }
   }
 
-  /** Returns where an error is. The parser reports text that is not closed where the text ends. */
+  /** The parser reports text that is not closed where the text ends. */
   private offsetOf({ message, pos }: YAMLParseError, document: Document.Parsed | undefined): number {
     const isUnclosed = message.startsWith('Missing closing') || message.includes('end with a');
     let [offset] = pos;

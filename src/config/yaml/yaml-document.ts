@@ -113,7 +113,7 @@ function decodeYaml(bytes: Uint8Array, problems: ProblemList): string | undefine
   return text;
 }
 
-/** Returns a reader. Loads the parser only now, because processes that parse nothing do not need it. */
+/** Loads the parser only now, because processes that parse nothing do not need it. */
 function documentReader(text: string, problems: ProblemList, options: YamlOptions): DocumentReader {
   const reader = require('./document-reader.js') as typeof import('./document-reader.js');
   return new reader.DocumentReader(text, problems, options);

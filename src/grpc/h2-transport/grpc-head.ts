@@ -47,7 +47,7 @@ export function readGrpcHead(head: RequestHead): GrpcHead {
   };
 }
 
-/** Returns undefined if the request is not gRPC. This includes gRPC-Web and message formats other than protobuf. */
+/** Undefined if the request is not gRPC. This includes gRPC-Web and message formats other than protobuf. */
 function responseHeadersOf(contentType: string | undefined): ResponseFields | undefined {
   if (contentType === undefined) return undefined;
   if (contentType === 'application/grpc') return HEADERS;

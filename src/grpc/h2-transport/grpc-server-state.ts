@@ -66,7 +66,6 @@ export class GrpcServerState {
     if (this.#running === 0) this.onIdle?.();
   }
 
-  /** Returns the budget for incomplete messages on the connection of `stream`. */
   budgetOf(stream: ServerStream): ReceiveBudget {
     let budget = this.#budgets.get(stream.connection);
     if (budget === undefined) {
@@ -113,7 +112,6 @@ export class GrpcServerState {
     connection.addHeldBytes(-AUXILIARY_CALL_BYTES);
   }
 
-  /** Returns the error for a message that `reader` rejected. */
   readError(reader: MessageReader, result: ReadResult): GrpcError {
     switch (result) {
       case 'too large':
@@ -176,7 +174,6 @@ class AnsweredCalls {
   readonly #calls: AnsweredCall[] = [];
   #next = 0;
 
-  /** Returns the state of the stream from now on. */
   add(streamId: number, listener: ResetListener): AnsweredCall {
     const call = new AnsweredCall(streamId, listener);
     this.#calls[this.#next]?.forget();

@@ -110,7 +110,6 @@ export class H2GrpcServer implements GrpcServer {
   }
 }
 
-/** Returns the engine's limits for the options of a server. */
 export function h2Limits(options: GrpcServerOptions): H2Limits {
   // Encoding makes a block at most slightly longer than its list. A list that exceeds the limit must reach the check
   // that answers 431.

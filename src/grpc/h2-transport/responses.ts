@@ -37,7 +37,7 @@ let lastCode = -1;
 let lastMessage = '';
 let lastFields: readonly HeaderField[] = NO_FIELDS;
 
-/** Returns `grpc-status` and `grpc-message`. An empty message is omitted. */
+/** Omits an empty message. */
 export function statusFields(code: number, message: string): readonly HeaderField[] {
   if (code === lastCode && message === lastMessage) return lastFields;
   const fields = [new HeaderField('grpc-status', String(code))];

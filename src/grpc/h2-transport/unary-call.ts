@@ -121,7 +121,6 @@ export class BoundUnaryMethod<Response = unknown> implements BoundMethod, Stream
     sendError(stream, this.#headers, error);
   }
 
-  /** Returns the error message for a call without a message. */
   noMessage(): string {
     return `Received no request message for unary method ${this.path}`;
   }
@@ -240,7 +239,7 @@ class UnaryCall<Response> implements ServerCall, StreamHandler, Expiring {
     this.#fail(new GrpcError(STATUS.DEADLINE_EXCEEDED, text));
   }
 
-  /** Returns false if the call has failed. */
+  /** False if the call has failed. */
   #gather(chunk: Buffer, start: number, end: number): boolean {
     const reader = this.#reader as MessageReader;
     const { context, path } = this.#target;

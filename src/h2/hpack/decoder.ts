@@ -66,7 +66,6 @@ export class LiteralCache {
   readonly #lengths = new Uint8Array(SLOTS);
   readonly #texts: string[] = new Array<string>(SLOTS).fill('');
 
-  /** Returns the text of source[start, end) if it is cached. */
   find(source: Uint8Array, start: number, end: number, huffman: boolean): string | undefined {
     const length = end - start;
     if (length > MAX_BYTES || length === 0) return undefined;
@@ -188,7 +187,7 @@ class StringLiteral {
     this.length = scratchEnd - scratchStart;
   }
 
-  /** Returns the text. With `keep`, adds it to {@link literals}. */
+  /** `keep` adds the text to {@link literals}. */
   toText(block: Uint8Array, keep: boolean): string {
     if (this.#text !== undefined) return this.#text;
     // Avoids a call for each of the thousands of empty strings that a malicious block may contain.

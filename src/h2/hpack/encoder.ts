@@ -141,7 +141,7 @@ export class HpackEncoder {
   }
 }
 
-/** Returns the size of a table entry (RFC 7541 section 4.1). */
+/** RFC 7541 section 4.1. */
 function sizeOf(field: HeaderField): number {
   return field.name.length + field.value.length + ENTRY_OVERHEAD;
 }

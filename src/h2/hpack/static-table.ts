@@ -76,12 +76,12 @@ FIELDS.forEach(([name, value], position) => {
   indexOfField.set(`${name}\0${value}`, position + 1);
 });
 
-/** Returns the lowest index with that name, or 0. */
+/** The lowest index; 0 if the table does not have the name. */
 export function staticNameIndex(name: string): number {
   return indexOfName.get(name) ?? 0;
 }
 
-/** Returns the index with that name and value, or 0. */
+/** 0 if the table does not have the field. */
 export function staticFieldIndex(name: string, value: string): number {
   return indexOfField.get(`${name}\0${value}`) ?? 0;
 }

@@ -38,9 +38,9 @@ export interface H2ServerOptions {
    * closed.
    */
   readonly maxBufferedBytes: number;
-  /** Returns milliseconds on a clock that never goes back. */
+  /** Milliseconds on a clock that never goes back. */
   nowMs(): number;
-  /** Returns a random number from 0 to below 1, for the jitter of connection ages. */
+  /** From 0 to below 1, for the jitter of connection ages. */
   random(): number;
   /**
    * Reports failures to accept connections, such as too many open files, and bugs in weir that close a connection. The

@@ -158,7 +158,6 @@ export class SocketServer {
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
 
-  /** Returns why this client is rejected, or undefined if it is accepted. */
   #rejectionReason(socket: TLSSocket): string | undefined {
     if (socket.alpnProtocol !== 'h2') return 'the client did not negotiate HTTP/2 (TLS ALPN protocol h2)';
     const { tls } = this.#options;

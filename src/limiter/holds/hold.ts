@@ -109,7 +109,7 @@ export function freesExpired({ rate, holds, settles }: FreeingItem): boolean {
   return hold.freesUnknown === true;
 }
 
-/** Returns whether an item asks for more than {@link MAX_SLOTS_PER_ITEM} slots of a concurrency limit. */
+/** Whether an item asks for more than {@link MAX_SLOTS_PER_ITEM} slots of a concurrency limit. */
 export function hasTooManySlots({ kind }: HoldingTake['rate'], hits: number): boolean {
   return kind === 'concurrency' && hits > MAX_SLOTS_PER_ITEM;
 }

@@ -24,13 +24,13 @@ export const CHART_RANGES: readonly ChartRange[] = [
 const MIN_SPAN = 60;
 const PARAMETER = 'range';
 
-/** Returns the range that the query of a URL selects, or the default. */
+/** The default if the query selects no range. */
 export function rangeOf(query: string): ChartRange {
   const name = new URLSearchParams(query).get(PARAMETER);
   return CHART_RANGES.find((range) => range.name === name) ?? SINCE_START;
 }
 
-/** Returns the query of a URL with this range. The default range is omitted. */
+/** Omits the default range. */
 export function queryWith(query: string, { name }: ChartRange): string {
   const parameters = new URLSearchParams(query);
   if (name === SINCE_START.name) parameters.delete(PARAMETER);

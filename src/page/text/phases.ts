@@ -1,7 +1,6 @@
 import type { DumpedPhase, DumpedPolicies } from './dumped-policy.js';
 import { utcText } from './times.js';
 
-/** Returns a phase in words. */
 export function phaseWord(phase: string): string {
   return phase.replaceAll('_', ' ');
 }
@@ -31,7 +30,7 @@ export function nextSwitchAt({ domains }: DumpedPolicies, nowSeconds: number): n
     .reduce((next, { at }) => Math.min(next, at), Number.POSITIVE_INFINITY);
 }
 
-/** Returns a change of phase with its absolute time: `denies from 2026-12-01 00:00:00 UTC`. */
+/** Formats a change of phase with its absolute time: `denies from 2026-12-01 00:00:00 UTC`. */
 export function switchWords({ to, at }: PhaseSwitch): string {
   return `${to === 'active' ? 'denies from' : 'grace period from'} ${utcText(at)}`;
 }

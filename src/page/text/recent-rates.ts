@@ -1,7 +1,6 @@
 import type { AllSeries } from '../../admin/page/messages.js';
 import { countOf } from './numbers.js';
 
-/** Returns whether a series contains any request. */
 export function hasTraffic(series: Partial<AllSeries>): boolean {
   return Object.values(series).some((values) => values.some((value) => value > 0));
 }

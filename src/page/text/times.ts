@@ -10,28 +10,28 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86_400;
 
-/** Returns the local time of day: `12:03:04`. */
+/** Formats the local time of day: `12:03:04`. */
 export function clockText(seconds: number): string {
   return CLOCK.format(seconds * 1000);
 }
 
-/** Returns the local time of day in hours and minutes: `12:03`. */
+/** Formats the local time of day in hours and minutes: `12:03`. */
 export function minuteText(seconds: number): string {
   return MINUTES.format(seconds * 1000);
 }
 
-/** Returns the local date and time: `24 Nov 2026, 12:03:04`. */
+/** Formats the local date and time: `24 Nov 2026, 12:03:04`. */
 export function dateText(seconds: number): string {
   return DATE.format(seconds * 1000);
 }
 
-/** Returns the date and time in UTC: `2026-11-24 12:03:04 UTC`. */
+/** Formats the date and time in UTC: `2026-11-24 12:03:04 UTC`. */
 export function utcText(seconds: number): string {
   const text = new Date(seconds * 1000).toISOString();
   return `${text.slice(0, 10)} ${text.slice(11, 19)} UTC`;
 }
 
-/** Returns a span in words, with at most two units: `0.3 s`, `42 s`, `9 min 58 s`, `5 h 4 min`, `3 d 2 h`. */
+/** Formats a span in words, with at most two units: `0.3 s`, `42 s`, `9 min 58 s`, `5 h 4 min`, `3 d 2 h`. */
 export function spanText(span: number): string {
   if (span < 9.95) return `${span <= 0 ? 0 : Math.max(0.1, Math.round(span * 10) / 10)} s`;
   const whole = Math.ceil(span - 0.001);
@@ -46,7 +46,7 @@ function units(span: number, large: number, largeName: string, small: number, sm
   return `${Math.floor(span / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`;
 }
 
-/** Returns the distance of a time from now in words: `in 6 days`, `3 minutes ago`, `just now`. */
+/** Formats the distance of a time from now in words: `in 6 days`, `3 minutes ago`, `just now`. */
 export function relativeText(seconds: number, nowSeconds: number): string {
   const span = Math.abs(seconds - nowSeconds);
   if (span < 2) return 'just now';

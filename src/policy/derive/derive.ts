@@ -115,7 +115,6 @@ export class RuleStep {
     return values;
   }
 
-  /** Returns the first rule that matches the values of the sources; see {@link RuleIndex}. */
   firstRule(values: readonly string[], work: MatchWork): DeriveRule | undefined {
     return this.index.find(values, work);
   }

@@ -127,7 +127,6 @@ export interface TreePosition extends StatPosition {
   readonly place: string;
 }
 
-/** Returns the position of the file itself. */
 export function rootPosition(domain: string): TreePosition {
   return { path: '', place: '', statName: domain, takesValues: false, takesDetails: false };
 }

@@ -146,7 +146,6 @@ function matchesSegment(
   }
 }
 
-/** Returns whether the part of a path from `from` to `to` starts with `head` and ends with `tail`. */
 export function hasEnds(path: string, from: number, to: number, head: string, tail: string): boolean {
   return path.startsWith(head, from) && path.startsWith(tail, to - tail.length);
 }
@@ -262,7 +261,7 @@ export class PathCursor {
     return end;
   }
 
-  /** Returns the segment at `depth`, whose end must be known. */
+  /** The end of the segment must be known. */
   text(depth: number): string {
     const known = this.texts[depth] as string;
     if (known !== '') return known;

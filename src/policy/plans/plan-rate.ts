@@ -50,7 +50,7 @@ export function rateOf(spec: RateSpec, countsOnlyAllowed: boolean): Rate {
   });
 }
 
-/** Returns the specification of a rate, the inverse of {@link rateOf}. */
+/** The inverse of {@link rateOf}. */
 export function rateSpecOf(rate: Rate): RateSpec {
   if (rate.kind === 'concurrency') return { kind: rate.kind, max: rate.max };
   if (rate.kind === 'token_bucket') {
@@ -116,7 +116,7 @@ export function columnNames({ columns }: PlanRate): readonly (readonly [key: str
   return columns.map(({ key, name }) => [key, name]);
 }
 
-/** Returns the numbers of a limit for a row of values; NaN for numbers that the row lacks. */
+/** The numbers of a limit for a row of values; NaN for numbers that the row lacks. */
 export function numbersOf({ numbers, columns }: PlanRate, values: Float64Array): LimitNumbers {
   const own = columns.map(({ key, column, default: standard }) => {
     const value = values[FIRST_COLUMN + column] as number;
@@ -130,12 +130,12 @@ export function hasNumbers(rate: PlanRate, values: Float64Array): boolean {
   return !Object.values(numbersOf(rate, values)).some(Number.isNaN);
 }
 
-/** Returns the rate for a row of values. The row was checked when it was read. */
+/** The row was checked when it was read. */
 export function planRateSpec(rate: PlanRate, values: Float64Array, hasHold: boolean): RateSpec {
   return rateSpecOfKeys({ ...rate, numbers: numbersOf(rate, values) }, hasHold);
 }
 
-/** Returns the rate that the keys of a limit describe. For a limit with `hold`, hits are never a charge. */
+/** For a limit with `hold`, hits are never a charge. */
 export function rateSpecOfKeys({ numbers, units, maxDebt: most }: RateKeys, hasHold: boolean): RateSpec {
   if (numbers.max !== undefined) return { kind: 'concurrency', max: numbers.max };
   const debtOf = (capacity: number): { readonly maxDebt: number; readonly minChargeHits: number } => {

@@ -45,7 +45,7 @@ export function blockedKey(key: BucketKey): string {
   return extendedKey(key, BLOCK_PART).key;
 }
 
-/** Returns whether a rule depends on the row of the customer. */
+/** Whether the limit reads numbers from a plan, or is the block of a customer. */
 export function dependsOnRow(rule: Pick<Rule, 'plan' | 'rate'>): boolean {
   return rule.plan !== undefined || isBlocked(rule);
 }

@@ -147,17 +147,16 @@ export function keyOfRow({ slots, keys }: Pick<PlanTable, 'slots' | 'keys'>, row
   return key;
 }
 
-/** Returns the line of a row in the file. */
+/** The line of a row in its file. */
 export function lineOfRow({ slots }: Pick<PlanTable, 'slots'>, row: number): number {
   return slots[row + LINE] as number;
 }
 
-/** Returns the number of columns of `values`. */
 function planWidth({ columns }: Pick<PlanHead, 'columns'>): number {
   return FIRST_COLUMN + columns.length;
 }
 
-/** Returns one row of values. */
+/** One row of values, as a view of the table. `index`: see {@link valuesIndexOf}. */
 export function valuesAt(table: PlanTable, index: number): Float64Array {
   const width = planWidth(table);
   return table.values.subarray(index * width, (index + 1) * width);
@@ -205,7 +204,7 @@ export class PlanTableBuilder implements PlanKeys {
     this.#values.push(...new Array<number>(width).fill(Number.NaN));
   }
 
-  /** Returns the index of a row of values. Equal rows share one index. */
+  /** Equal rows share one index. */
   indexOf(values: readonly number[]): number {
     const name = values.join(' ');
     const known = this.#indexes.get(name);
@@ -260,7 +259,7 @@ export class PlanTableBuilder implements PlanKeys {
     }
   }
 
-  /** Returns the table, in shared memory. */
+  /** The table is in shared memory. */
   finish(head: Omit<PlanHead, 'rowCount' | 'maxKeyUnits'>): PlanTable {
     const { rows, maxKeyUnits } = this;
     return {
@@ -274,7 +273,6 @@ export class PlanTableBuilder implements PlanKeys {
   }
 }
 
-/** Returns the position of the first free slot for a hash. */
 function freeSlot(slots: Uint32Array, hash: number): number {
   const last = slots.length - SLOT_WORDS;
   let at = Math.imul(hash, SLOT_WORDS) & last;

@@ -49,7 +49,7 @@ export function describeMatcher({ items }: ValueMatcher): string {
   return listSome(items, MAX_SHOWN_ITEMS, (item) => matcherName({ items: [item] }));
 }
 
-/** Returns its field in the policy file. */
+/** The key of the matcher in the policy file. */
 export function matcherField({ kind }: ValueMatcher): (typeof MATCHER_FIELDS)[MatcherKind] {
   return MATCHER_FIELDS[kind];
 }

@@ -26,7 +26,7 @@ export interface DecisionLogParts {
   readonly output: LogOutput;
   /** Number of the worker; undefined in a single process. */
   readonly worker: number | undefined;
-  /** Returns a number from 0 to just below 1. Default: Math.random. */
+  /** A number from 0 to below 1. Default: Math.random. */
   readonly random?: () => number;
 }
 

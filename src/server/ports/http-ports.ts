@@ -34,7 +34,6 @@ import type { DebugFiles } from './tokens-file.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
 
-/** Returns the body of `/healthcheck?detail`. */
 export function healthText(detail: HealthDetail, policies: ShownPolicies, clock: Clock): string {
   const errors = policies.errors();
   const phases = new Map(
@@ -54,7 +53,6 @@ export function healthText(detail: HealthDetail, policies: ShownPolicies, clock:
   return `${JSON.stringify({ ...detail, policy }, null, 2)}\n`;
 }
 
-/** Returns the domains in effect with their current phases. */
 export function domainPhases(
   policies: PolicySet | undefined,
   clock: Clock,
@@ -83,7 +81,6 @@ function healthEndpoint(health: () => HealthVerdict, detail: TextView): HttpEndp
   };
 }
 
-/** Returns an endpoint with metrics in Prometheus' text format. */
 function metricsEndpoint(path: string, metrics: TextView): HttpEndpoint {
   return {
     path,
@@ -175,7 +172,6 @@ function endpointList(endpoints: readonly HttpEndpoint[]): string {
   return lines.sort().join('');
 }
 
-/** Returns the answer of the debug port for an unknown path. */
 function debugNotFound(path: string, endpoints: readonly HttpEndpoint[]): HttpAnswer {
   if (path.startsWith('/debug/pprof')) {
     return text(

@@ -133,7 +133,7 @@ export const SETTINGS: readonly Setting[] = (Object.keys(ROWS) as SettingKey[]).
   flag: flagOf(ROWS[key].name),
 }));
 
-/** Returns the default of a setting, as it would be written. */
+/** The default as it would be written. */
 export function defaultOf(key: SettingKey): string {
   return ROWS[key].default;
 }

@@ -127,7 +127,7 @@ export type Parsed<T> =
   | { readonly ok: false; readonly expected: string };
 
 interface ValueType<Value> {
-  /** Returns undefined for an invalid value. */
+  /** Undefined for an invalid value. */
   parse(text: string, max: number): Value | undefined;
   /** Describes valid values, after "is not". */
   expected: string | ((max: number) => string);

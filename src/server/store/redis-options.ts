@@ -17,7 +17,7 @@ import { type RedisInstance, readRedisAddress, redisInstance } from '../settings
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 
-/** Returns the store options of REDIS_URL and its related settings. Throws {@link StartError}. */
+/** The store options of REDIS_URL and its related settings. Throws {@link StartError}. */
 export function mainRedis(settings: Settings): RedisStoreOptions {
   return instanceOptions(settings, redisInstance(settings, 'REDIS'));
 }

@@ -15,7 +15,7 @@ export class AggregatedMetrics {
     this.#ended = sumOf([this.#ended, counting(last)]);
   }
 
-  /** Returns the sum. Names and help texts are taken from the first of `processes`. */
+  /** Names and help texts are those of the first of `processes`. */
   sum(processes: readonly (readonly Family[])[]): readonly Family[] {
     return sumOf([...processes, this.#ended]);
   }

@@ -118,7 +118,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
   };
 }
 
-/** Returns a function that runs bucket commands in this process. The first command opens a connection to Redis. */
+/** The first command opens a connection to Redis. */
 function bucketCommands(parts: ServerParts, metrics: Metrics): Administer {
   const { settings, clock, log, policies, closers } = parts;
   let administer: Administer | undefined;

@@ -86,7 +86,7 @@ export interface WorkerPoolOptions {
   readonly log: Logger;
   /** Called if no worker reached Redis in time. */
   onGivenUp(error: StartError): void;
-  /** Returns the `start` message of a worker. Called for each replacement, too. */
+  /** Called for each replacement, too. */
   start(): Extract<ToWorker, { kind: 'start' }>;
   /** Returns a text about all processes, for the HTTP port of a worker. */
   text(of: SharedText): Promise<Uint8Array>;

@@ -120,7 +120,6 @@ export function answerWithoutLimits(
   };
 }
 
-/** Returns the keys that any of the policies declares as secret. */
 export function secretKeysOf(policies: PolicySet): ReadonlySet<string> {
   const all = new Set<string>();
   for (const policy of policies.domains.values()) for (const key of policy.secretKeys) all.add(key);

@@ -176,7 +176,6 @@ function isDescribedBefore(
   return rank >= WOULD_DENY ? wait(take) > wait(other) : take.outcome.remaining < other.outcome.remaining;
 }
 
-/** Returns whether a take has an outcome. */
 export function isDecided(take: MatchedTake): take is DecidedTake {
   return take.outcome !== undefined;
 }

@@ -24,7 +24,7 @@ const problems = new Map<string, Uint8Array>();
 /** Maximum number of cached bodies. Reloads change the names of rules, so the oldest bodies are removed. */
 const MAX_CACHED_PROBLEMS = 1000;
 
-/** Returns the distinct names of the limits that deny, in order. */
+/** The distinct names of the limits that deny, in order. */
 function violatedPolicies({ take, takes, context }: DescribedLimit): readonly string[] {
   const names = new Set([quotaName(take)]);
   for (let i = 0; i < takes.length && names.size < MAX_LISTED; i++) {

@@ -51,7 +51,7 @@ const OVERRIDE = named('override');
 const namedRules = new WeakMap<Rule, LimitName>();
 const pathsOfRules = new WeakMap<Rule, LimitName>();
 
-/** Returns the name of a rule, computed once and freed together with the rule. */
+/** The name is computed once, and freed together with the rule. */
 function cachedName(known: WeakMap<Rule, LimitName>, rule: Rule, text: string): LimitName {
   let names = known.get(rule);
   if (names === undefined) {
@@ -98,7 +98,6 @@ interface ListedLimit {
   take: DecidedTake;
 }
 
-/** Returns whether `take` allows less than `other`. */
 function isTighter(take: DecidedTake, other: DecidedTake): boolean {
   if (take.outcome.overLimit !== other.outcome.overLimit) return take.outcome.overLimit;
   if (take.outcome.overLimit) return passesAfter(take) > passesAfter(other);

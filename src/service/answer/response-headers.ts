@@ -26,7 +26,7 @@ import { draft03Limit, MAX_LISTED, quotaFields, quotaName, wantsQuotaFields } fr
 const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
 
-/** Returns the reset time for a header, in seconds since the epoch. */
+/** In seconds since the epoch. */
 function resetSecond(take: DecidedTake, wallMicros: number): number {
   return take.rate.resetSecond((wallMicros + resetMicros(take)) / MICROS_PER_SECOND);
 }
@@ -79,7 +79,7 @@ export function answerOf({ rule, name, rate }: MatchedTake): RuleAnswer {
   return answer;
 }
 
-/** Returns the limit, what remains, and, if it is known, the reset. */
+/** The limit, what remains, and, if it is known, the reset. */
 function threeHeaders(take: DecidedTake, context: RequestContext): HeaderValue[] {
   const limit = answerOf(take).limitHeader;
   const remaining: HeaderValue = {

@@ -52,7 +52,6 @@ export function noHold(lifetimeMillis: number, freesUnknown: boolean): BoundHold
 
 const NO_HOLD_ID = '0'.repeat(HOLD_ID_DIGITS);
 
-/** Returns the id of the hold with these terms. */
 export function idOfTerms(terms: string): string {
   return BOUND_ID_START + hash('sha256', terms).slice(0, HOLD_ID_DIGITS - BOUND_ID_START.length);
 }

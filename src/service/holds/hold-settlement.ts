@@ -118,7 +118,6 @@ export class HoldSettlement {
     if (this.id !== undefined) this.id = copyOf(this.id);
   }
 
-  /** Returns the item for the store. */
   item(): Take {
     const { key, hashTagLength, used, id, amount, lifetimeMillis, fullAtMicros, refillMicros, freesUnknown } =
       this;

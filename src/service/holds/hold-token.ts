@@ -89,7 +89,7 @@ export function encodeToken(holds: readonly PlacedHold[], tokenMac: Pick<TokenMa
   return START + tokenMac.sign(text, longestLifetime(holds)) + text;
 }
 
-/** Returns the longest lifetime of the holds of a token, in milliseconds. */
+/** In milliseconds. */
 function longestLifetime(holds: readonly (TokenHold | undefined)[]): number {
   let longest = 0;
   for (const hold of holds) longest = Math.max(longest, hold?.lifetimeMillis ?? 0);

@@ -68,7 +68,6 @@ export interface HoldsOptions {
   readonly observer: { readonly counts: Pick<DecisionCounts, 'uncollected'> };
   readonly answers: Pick<AnswerOptions, 'holdNames'>;
   readonly tokenMac: TokenMac;
-  /** Returns the policies in effect. */
   readonly policies: { current(): PolicySet | undefined };
   /** Maximum time for a store call, in microseconds. */
   readonly storeTimeoutMicros: number;

@@ -88,7 +88,7 @@ class LateQueue {
   readonly #own = new Set<HoldSettlement>();
   readonly #unanswered = new Set<HoldSettlement>();
   readonly #others = new Set<HoldSettlement>();
-  /** Returns the milliseconds until the next settlements are sent. */
+  /** Milliseconds until the next settlements are sent. */
   readonly pause: () => number;
   timer: NodeJS.Timeout | undefined;
   /** Milliseconds of the latest pause. */
@@ -102,7 +102,6 @@ class LateQueue {
     return this.#own.size + this.#unanswered.size + this.#others.size;
   }
 
-  /** Returns the set that contains a settlement. */
   setOf({ source, cause }: HoldSettlement): Set<HoldSettlement> {
     if (source.isAuthentic()) return this.#own;
     return cause === 'unanswered' ? this.#unanswered : this.#others;
@@ -349,18 +348,16 @@ export class SettlementQueue {
   }
 }
 
-/** Returns the memory of a waiting settlement. */
 function bytesOf({ key, held: { rule, rate } }: HoldSettlement): number {
   const isPlanned = rule.plan !== undefined && rate.kind !== 'concurrency';
   return END_BYTES + bytesOfName(key) + (isPlanned ? PLANNED_BYTES : 0);
 }
 
-/** Returns the memory of the call for a settlement in flight. */
 function callBytesOf({ key }: HoldSettlement): number {
   return CALL_BYTES + NAMES_IN_CALL * bytesOfName(key);
 }
 
-/** Returns the memory of a name. A single character that is not ASCII may double the memory of a string. */
+/** A single character that is not ASCII may double the memory of a string. */
 export function bytesOfName(name: string): number {
   return Buffer.byteLength(name) === name.length ? name.length : 2 * name.length;
 }

@@ -48,7 +48,7 @@ export class TokenMac {
     return [period, period - 1].some((of) => this.#keys.some((key) => mac === macOf(key, of, text)));
   }
 
-  /** Returns the number of the current period. Periods are as long as the lifetime. */
+  /** Periods are as long as the lifetime. */
   #period(lifetimeMillis: number): number {
     return Math.floor(this.#clock.wallMicros() / 1000 / Math.max(lifetimeMillis, MIN_VALID_MS));
   }

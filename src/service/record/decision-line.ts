@@ -34,7 +34,6 @@ export interface DecisionLine {
 /** The part of a line that describes the decision. */
 type LoggedDecision = Pick<DecisionLine, 'rule' | 'unmatched' | 'code' | 'remaining'>;
 
-/** Returns the log line of a descriptor with these entries. */
 export function decisionLine(
   { caller, policy }: ReportedRequest,
   entries: readonly Entry[],
@@ -61,12 +60,10 @@ export const LOGGED_UNKNOWN_DOMAIN: LoggedDecision = {
   remaining: undefined,
 };
 
-/** Returns the unlimited rule that decides a descriptor. */
 export function unlimitedRule({ takes, match }: DescriptorState): Rule | undefined {
   return takes.length === 0 ? match.rules[0] : undefined;
 }
 
-/** Returns the log fields of a decided descriptor. */
 export function loggedLimits(state: DescriptorState, overLimit: boolean): LoggedDecision {
   const { takes } = state;
   const shown = tightestOf(takes, undefined);

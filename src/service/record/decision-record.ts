@@ -24,7 +24,6 @@ export interface DecisionRecord {
   readonly moreDescriptors: number;
 }
 
-/** Returns the name of a code in logs. */
 export function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
   return overLimit ? 'OVER_LIMIT' : 'OK';
 }
@@ -101,7 +100,7 @@ export interface DescriptorRecord {
 
 /** A sampled decision log, called once for each answered request. */
 export interface DecisionLog {
-  /** Returns 0 if this request should not be logged, otherwise the fraction of such requests that is logged. */
+  /** 0 if this request should not be logged, otherwise the fraction of such requests that is logged. */
   sample(denied: boolean): number;
   write(record: DecisionRecord): void;
 }

@@ -114,13 +114,11 @@ function descriptorRecord(
   };
 }
 
-/** Returns the names of the soft limits that a descriptor exceeds. */
 function overSoftLimits(takes: readonly MatchedTake[]): readonly string[] {
   const over = takes.filter((take) => take.outcome?.overLimit === true && isSoft(take));
   return over.slice(0, MAX_RECORDED_SOFT_LIMITS).map(({ rulePath }) => rulePath);
 }
 
-/** Returns the holds that a descriptor placed or ended. */
 function holdsOf({ takes, settlementRecords }: DescriptorState): readonly HoldRecord[] {
   const records = [...(settlementRecords ?? [])];
   for (const { rulePath, hits, holds, outcome } of takes) {

@@ -9,7 +9,6 @@ const FORGET_MICROS = 5_000_000;
 
 /** Settings of {@link LocalBuckets}. */
 export interface LocalBucketsOptions {
-  /** Returns an empty store in memory. */
   readonly newStore: () => MemoryStore;
   readonly clock: Clock;
   /** Number of processes of this replica, which divide its share equally. */

@@ -14,7 +14,7 @@ export interface BucketTableOptions {
   readonly maxBuckets: number;
   /** Maximum bytes, as estimated by {@link bucketBytes}. */
   readonly maxBytes: number;
-  /** Returns the bytes that something else uses of `maxBytes`; 0 by default. */
+  /** Bytes that something else uses of `maxBytes`; 0 by default. */
   readonly otherBytes?: () => number;
 }
 
@@ -336,7 +336,6 @@ class BucketRecords {
     return recordBytes((info & 1) === 0 ? (length + 3) >> 2 : (length + 1) >> 1);
   }
 
-  /** Returns whether the bucket at `slot` has this key. */
   isNamed(slot: Slot, key: KeyWords): boolean {
     const ints = this.intsOf(slot);
     const at = 2 * placeOf(slot);

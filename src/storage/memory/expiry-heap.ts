@@ -31,12 +31,12 @@ export class ExpiryHeap {
     return this.count;
   }
 
-  /** Returns the slot with the smallest key, or -1 if the heap is empty. */
+  /** -1 if the heap is empty. */
   top(): number {
     return this.count === 0 ? -1 : this.slotAt(0);
   }
 
-  /** Returns the smallest key. The heap must not be empty. */
+  /** The heap must not be empty. */
   topKey(): number {
     return this.keyAt(0);
   }

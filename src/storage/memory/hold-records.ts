@@ -108,7 +108,6 @@ export class HoldRecords implements ChainedRecords<HoldId> {
     return (this.#intsOf(slot)[2 * placeOf(slot) + LIFETIME] as number) >>> 0;
   }
 
-  /** Returns whether the hold has these values. */
   isHoldOf(slot: Slot, { amount, lifetimeMillis, fullAtMicros, refillMicros = 0 }: HoldValues): boolean {
     return (
       this.amountOf(slot) === amount &&
@@ -118,12 +117,12 @@ export class HoldRecords implements ChainedRecords<HoldId> {
     );
   }
 
-  /** Returns the hold before this one in its queue, or -1. */
+  /** -1 if there is none. */
   beforeOf(slot: Slot): Slot {
     return this.#intsOf(slot)[2 * placeOf(slot) + BEFORE] as number;
   }
 
-  /** Returns the hold after this one in its queue, or -1. */
+  /** -1 if there is none. */
   afterOf(slot: Slot): Slot {
     return this.#intsOf(slot)[2 * placeOf(slot) + AFTER] as number;
   }

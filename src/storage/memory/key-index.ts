@@ -36,7 +36,7 @@ export class KeyIndex<Key extends { readonly hash: number }> {
     return this.count;
   }
 
-  /** Returns the record with this key, or -1. */
+  /** -1 if there is none. */
   find(key: Key): Slot {
     const { records } = this;
     let slot = this.head(this.chainOf(key.hash));

@@ -96,7 +96,6 @@ export class MemoryStore implements BucketStore, HoldInspector {
     return this.holds.size;
   }
 
-  /** Returns whether any hold has not ended. */
   hasHolds(): boolean {
     this.holds.expire(this.clock.monotonicMicros());
     return this.holds.size > 0;

@@ -28,7 +28,6 @@ interface SizeClass {
   used: number;
 }
 
-/** Returns the allocated words of a record of `words`. */
 export function allocatedWords(words: number): number {
   if (words <= EXACT_WORDS || words > LARGE_WORDS) return words;
   const step = 1 << (28 - Math.clz32(words - 1));
@@ -110,12 +109,11 @@ export class RecordArena {
   }
 }
 
-/** Returns the index of a slot's chunk. */
 export function chunkOf(slot: Slot): number {
   return slot >>> PLACE_BITS;
 }
 
-/** Returns the position of a slot in its chunk, in words. */
+/** The position of a slot in its chunk, in words. */
 export function placeOf(slot: Slot): number {
   return slot & PLACE_MASK;
 }

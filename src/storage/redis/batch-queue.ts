@@ -35,7 +35,7 @@ export interface InFlightCallsOptions {
   readonly scripts: TakeScriptSender;
   readonly time: RedisTime;
   readonly store: Pick<RedisStoreOptions, 'timeoutMicros' | 'observeCall' | 'redirect'>;
-  /** Returns the time of the clock of deadlines. */
+  /** The clock of deadlines. */
   readonly monotonicMicros: () => number;
   /** Called when a call ends in this object, whether or not it was sent. */
   readonly onEnded: () => void;
@@ -181,7 +181,6 @@ export class BatchQueue {
     return oldest && Math.max(oldest.sentMicros, this.#answeredMicros);
   }
 
-  /** Returns the error for requests of a call that time out. */
   timeoutError({ sentMicros }: ScriptBatch): StorageError {
     if (sentMicros > 0) return TIMED_OUT;
     if (!this.#connection.up) return UNREACHABLE;

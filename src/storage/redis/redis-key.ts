@@ -95,7 +95,7 @@ export class RedisKeys {
     return keys;
   }
 
-  /** Returns the slot of a bucket in a Redis Cluster. All buckets of a tenant share a slot. */
+  /** All buckets of a tenant share a slot. */
   slotOf({ key, hashTagLength }: KeyParts): number {
     const text = key.slice(0, hashTagLength);
     // A part of a long key would keep the whole key in memory.

@@ -32,7 +32,7 @@ export interface RedisStoreOptions extends RedisServerOptions {
   /** If there are several servers: the key cache, and the latest time, that they share. */
   readonly keys?: RedisKeys;
   readonly highestTime?: HighestTime;
-  /** Returns the time of the deadline clock, in microseconds; the machine's monotonic clock by default. */
+  /** The clock of deadlines, in microseconds; the machine's monotonic clock by default. */
   readonly monotonicMicros?: () => number;
   /** For tests: returns the time of buckets, in microseconds, instead of Redis's clock. */
   readonly clock?: () => number;

@@ -422,7 +422,7 @@ class OpenBatches {
   }
 }
 
-/** Returns a number from 0 to 3. Requests of different kinds are never in one call. */
+/** From 0 to 3. Requests of different kinds are never in one call. */
 function kindOf(isBulk: boolean, isGiveBack: boolean): number {
   return (isBulk ? 1 : 0) + (isGiveBack ? 2 : 0);
 }

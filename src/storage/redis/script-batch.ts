@@ -315,7 +315,6 @@ function setLastStep(slot: BucketSlot, step: RepeatedTake | RepeatedRequest): vo
   slot.steps++;
 }
 
-/** Returns the keys of buckets. */
 export type BatchKeys = Pick<RedisKeys, 'of' | 'ofHolds'>;
 
 /** The buckets of one script call, and the sets of their holds. */

@@ -18,7 +18,7 @@ export interface SharedTextOptions {
   readonly keyPrefix?: string | undefined;
   /** Time between two reads, in milliseconds. Each connection to Redis is followed by another read. */
   readonly readMs: number;
-  /** Returns the text that a read stores if Redis has none; '' stores none. */
+  /** The text that a read stores if Redis has none; '' stores none. */
   readonly initial?: () => string;
   /** Receives the text when it changes; '' if Redis has none. Without this function, the text is never read. */
   readonly onChange?: ((text: string) => void) | undefined;

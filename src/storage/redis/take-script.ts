@@ -105,7 +105,7 @@ export class TakeArgumentTable {
     for (const ask of this.list) this.write(args, ask);
   }
 
-  /** Returns the index of the arguments of an item, from 1. */
+  /** The index of the arguments of an item, from 1. */
   indexOf(take: Take, enforcement = take.enforcement): number {
     const { last } = this;
     if (last !== undefined && equal(last, take, enforcement)) return last.index;
@@ -216,7 +216,6 @@ function maxChargedHits(rate: Rate): number {
   return rate.kind === 'token_bucket' ? rate.maxChangedHits : Number.MAX_SAFE_INTEGER;
 }
 
-/** Returns whether an item has the same arguments. */
 function equal(known: TakeArguments, take: Take, enforcement: Enforcement): boolean {
   const ask = known.item;
   return (

@@ -160,7 +160,7 @@ export function divide(takes: readonly Take[], mapOf: (take: Take) => ShardMap):
   return requests;
 }
 
-/** Returns the outcomes of all partitions, in the order of the request. */
+/** The outcomes of all partitions, in the order of the request. */
 export function join(
   takes: readonly Take[],
   requests: readonly PartitionRequest[],

@@ -19,7 +19,7 @@ export interface RollbackOptions {
   readonly timeoutMicros: number;
   /** Whether windows count the hits of denied requests. The servers must have the same setting. */
   readonly countDeniedHits: boolean;
-  /** Returns the time, in microseconds, of the clock that deadlines refer to. */
+  /** The clock that deadlines refer to, in microseconds. */
   readonly monotonicMicros: () => number;
   /** Receives the refunds of a partition when they are sent, and again when their result is known. */
   readonly onRollback?: ((refunds: readonly Take[]) => void) | undefined;
@@ -63,7 +63,7 @@ export class Rollbacks {
     await Promise.all(this.#underWay);
   }
 
-  /** Returns the worst result, or undefined if no hits had to be given back. */
+  /** The worst result; undefined if no hits had to be given back. */
   async #send(requests: readonly PartitionRequest[]): Promise<RollbackResult | undefined> {
     const { timeoutMicros, countDeniedHits, monotonicMicros, onRollback } = this.#options;
     // Giving back has its own timeout, because the timeout of the request may have expired.

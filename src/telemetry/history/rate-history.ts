@@ -115,7 +115,7 @@ class Ring<Column extends string> {
     );
   }
 
-  /** Returns 0 for steps that are not kept. */
+  /** 0 for steps that are not kept. */
   #at(column: number, step: number): number {
     const isKept = step >= 0 && step <= this.last && step > this.last - STEPS;
     return isKept ? (this.#counts[column * STEPS + (step % STEPS)] as number) : 0;
@@ -182,7 +182,7 @@ export class RateHistory {
     return this.#all.sum(this.#step - 1, 1);
   }
 
-  /** Returns the counts of all rules in each complete step, oldest first. */
+  /** In each complete step, oldest first. */
   allRows(): Record<keyof AllCounts, number[]> {
     return this.#all.rows(this.#step, Math.min(STEPS - 1, this.#step));
   }

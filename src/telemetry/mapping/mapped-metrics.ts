@@ -45,7 +45,7 @@ export interface MappedMetricsOptions {
   readonly labels: readonly (readonly [string, string])[];
   /** Whether summaries show quantiles. */
   readonly quantiles: boolean;
-  /** Returns monotonic milliseconds. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
 }
 

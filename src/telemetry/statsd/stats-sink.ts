@@ -60,7 +60,7 @@ function millisText(millis: number): string {
   return String(Math.round(millis * 1000) / 1000);
 }
 
-/** Returns `|@0.25`, or '' for a rate of 1. */
+/** Formats a sampling rate: `|@0.25`, or '' for a rate of 1. */
 function rateText(rate: number): string {
   return rate >= 1 ? '' : `|@${Number(rate.toPrecision(6))}`;
 }

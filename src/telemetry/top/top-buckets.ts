@@ -52,7 +52,7 @@ export interface TopBucketsOptions {
    */
   readonly capacity: number;
   readonly nowMicros: () => number;
-  /** Returns numbers from 0 to just below 1. */
+  /** A number from 0 to just below 1. */
   readonly random: () => number;
 }
 
@@ -89,7 +89,6 @@ export class TopBuckets {
     };
   }
 
-  /** Returns the description of a bucket by its key, if it is known. */
   find(key: string): BucketDescription | undefined {
     const { denied, used } = this.#sketches;
     const known =

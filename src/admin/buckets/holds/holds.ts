@@ -114,13 +114,11 @@ export function releasedCount(results: readonly Released[]): number {
   return results.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Returns the fields of an answer for a release in one bucket. */
 export function shownRelease({ count, failure }: Released): Pick<ShownBucket, 'released' | 'note'> {
   const note = failure && `The release failed: ${changeFailed(failure)}.`;
   return { released: count, ...(note !== undefined && { note }) };
 }
 
-/** Returns sentences about a release. */
 export function releaseNotes(results: readonly Released[], isDry: boolean): readonly string[] {
   const count = releasedCount(results);
   const holds = plural(count, 'hold');

@@ -52,7 +52,6 @@ export type PlanNumberKind = ValueKind | keyof typeof FLAG_KINDS;
 /** The kinds of all cells except `plan`. */
 type CellKind = ValueKind | (typeof FLAG_KINDS)[keyof typeof FLAG_KINDS];
 
-/** Returns the number that represents a value in a table. */
 function numberOf(value: ScalarValue<CellKind>): number {
   if (typeof value === 'number') return value;
   if (typeof value === 'boolean') return value ? 1 : 0;

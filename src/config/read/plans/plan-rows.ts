@@ -159,7 +159,6 @@ function forEachElement(text: string, visit: (element: string, at: Position) => 
   return undefined;
 }
 
-/** Returns the position of the quote that ends a string. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === '"') return at;
@@ -404,7 +403,6 @@ class CsvRecords {
     [this.#separator, this.separatorName] = found ?? SEPARATORS[0];
   }
 
-  /** Returns the cells of the next record; undefined at the end. */
   next(): readonly string[] | undefined {
     const text = this.#text;
     this.isBroken = false;

@@ -31,7 +31,7 @@ class DefinedPlan {
     this.reader = reader;
   }
 
-  /** Returns the number of a value; NaN if the plan has no valid number for it. */
+  /** NaN if the plan has no valid number for the value. */
   number(name: string, kind: PlanNumberKind): number {
     const known = this.#numbers.get(name);
     if (known !== undefined) return known;

@@ -216,7 +216,7 @@ export class ClusterPoll {
   }
 }
 
-/** Returns a shuffled copy of `values` (Fisher–Yates). */
+/** Fisher–Yates. */
 function shuffled<T>(values: readonly T[]): T[] {
   const copy = [...values];
   for (let i = copy.length - 1; i > 0; i--) {
