@@ -12,7 +12,7 @@ import type { HoldSpec, RuleSpec } from '../../policy/rule.js';
 import type { NodeFields } from '../../policy/spec.js';
 import { nearest } from '../../runtime/nearest-name.js';
 import { safePrefix } from '../../runtime/shown-address.js';
-import type { FieldReader } from './field-reader.js';
+import { type FieldReader, kindName } from './field-reader.js';
 import { readMapping } from './field-values.js';
 import { MAX_CLASSES, SHARE } from './policy-fields.js';
 
@@ -82,12 +82,11 @@ function readClass(keep: FieldReader, name: string): ClassSpec | undefined {
   if (/^\d{1,10}$/.test(text) && Number(text) <= MAX_UINT32) {
     return { name, keep: Number(text), isShare: false };
   }
-  const found =
-    value?.kind === 'scalar' ? `"${safePrefix(text)}"` : value === undefined ? 'nothing' : 'a list';
+  const written = value?.kind === 'scalar' ? `"${safePrefix(text)}"` : value && `a ${kindName(value)}`;
   keep.error(
     name,
-    `what a class keeps must be a whole number up to ${MAX_UINT32} or a percentage, not ${found}; write a number ` +
-      'such as 20, or a share of the limit such as 50%',
+    `what a class keeps must be a whole number up to ${MAX_UINT32} or a percentage, not ${written ?? 'nothing'}; ` +
+      'write a number such as 20, or a share of the limit such as 50%',
   );
   return undefined;
 }

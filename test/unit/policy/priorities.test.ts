@@ -388,6 +388,9 @@ describe('errors of a limit', () => {
     priorities: { by: class, keep: { a: [1] } }
       2:143: …priorities.keep.a: what a class keeps must be a whole number up to 4294967295 or a percentage, not a list;
         write a number such as 20, or a share of the limit such as 50%
+    priorities: { by: class, keep: { a: { plan: x } } }
+      2:143: …priorities.keep.a: what a class keeps must be a whole number up to 4294967295 or a percentage, not a
+        mapping; write a number such as 20, or a share of the limit such as 50%
     priorities: { by: class, keep: { batch: 1 }, unknown: bach }
       2:161: …priorities.unknown: "bach" is not a class in "keep"; did you mean "batch"?
     priorities: { by: class, keep: { batch: 1 }, unknown: other }
