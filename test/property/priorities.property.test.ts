@@ -8,7 +8,6 @@ import fc from 'fast-check';
 import type { BucketStore, Take, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { settlingRate } from '../../src/limiter/local-rate.js';
 import type { Rate } from '../../src/limiter/rate.js';
-import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
 import type { Rule } from '../../src/policy/rule.js';
@@ -89,7 +88,8 @@ function compiled(kind: Kind, { low, middle }: Keeps): CompiledPolicy {
 let run = 0;
 
 function matched(policy: CompiledPolicy, name: string) {
-  const { rules, keys, hashTagLength } = policy.match(entries(`tenant=${run}`, `class=${name}`));
+  const asked = name === '' ? [`tenant=${run}`] : [`tenant=${run}`, `class=${name}`];
+  const { rules, keys, hashTagLength } = policy.match(entries(...asked));
   return { rule: rules[0] as Rule, key: keys[0] as string, hashTagLength };
 }
 
@@ -249,46 +249,84 @@ const load = fc.record({
       wait: fc.integer({ min: 0, max: 8 * UNIT_MICROS.second }),
       flood: fc.integer({ min: 0, max: 40 }),
       asked: fc.integer({ min: 0, max: 6 }),
+      hits: fc.constantFrom(1, 1, 2),
+      /** Number of requests with holds that end, and what each of them has used. */
+      ends: fc.integer({ min: 0, max: 10 }),
+      used: fc.integer({ min: 0, max: 2 }),
     }),
     { minLength: 5, maxLength: 40 },
   ),
 });
 
+/** Returns a limit like that of a kind, of `most` instead of {@link CAPACITY}, and without classes. */
+function limitWithoutClasses(kind: Kind, most: number): CompiledPolicy {
+  const limit = LIMITS[kind].replace(String(CAPACITY), String(most));
+  return policyOf(`domain: d\ndescriptors: [{ key: tenant, rate_limit: { ${limit} } }]\n`);
+}
+
 describe('the guarantee', () => {
-  test('a class within what another one keeps is never denied, and the total stays within the limit', () => {
-    const policyText = (kept: number): CompiledPolicy => compiled('a token bucket', { low: kept, middle: 0 });
+  test.each(KINDS)('a class within what another one keeps of %s is never denied', (kind) => {
     let taken = 0;
     fc.assert(
       fc.property(load, ({ kept, steps }) => {
         run++;
         const clock = new FakeClock();
-        const policy = policyText(kept);
-        const store = new MemoryStore({ ...MEMORY, clock });
-        // What the class with the guarantee sends: at most `kept` at once, and the refill.
-        const allowance = { ...takeOf(policy, 'high', 1), key: 'allowance' };
-        const rate = tokenBucketRate(kept, 7, 10 * UNIT_MICROS.second);
-        let elapsed = 0;
-        let total = 0;
-        const isAllowed = (take: Take): boolean => {
-          const [outcome] = store.take([take]) as readonly [TakeOutcome];
-          return !outcome.overLimit;
+        const policy = compiled(kind, { low: kept, middle: 0 });
+        // What the class with the guarantee sends: as much as a limit of what the other class keeps would allow.
+        const allowance = limitWithoutClasses(kind, kept);
+        const [store, own] = [new MemoryStore({ ...MEMORY, clock }), new MemoryStore({ ...MEMORY, clock })];
+        const inFlight: (readonly [store: MemoryStore, request: InFlight, whole: Rate])[][] = [];
+        const passes = (of: MemoryStore, take: Take, whole: Rate): (typeof inFlight)[number] | undefined => {
+          const [outcome] = of.take([take]) as readonly [TakeOutcome];
+          return outcome.overLimit ? undefined : [[of, { take, outcome }, whole]];
         };
+        for (const { wait, flood, asked, hits, ends, used } of steps) {
+          clock.advance(wait);
+          for (let i = 0; i < flood; i++) {
+            const passed = passes(store, takeOf(policy, 'low', hits), wholeOf(policy));
+            if (passed !== undefined) inFlight.push(passed);
+          }
+          for (let i = 0; i < asked; i++) {
+            const free = passes(own, takeOf(allowance, '', hits), wholeOf(allowance));
+            if (free === undefined) continue;
+            const passed = passes(store, takeOf(policy, 'high', hits), wholeOf(policy));
+            expectSame(passed !== undefined, true);
+            inFlight.push([...free, ...(passed ?? [])]);
+            taken++;
+          }
+          for (const request of inFlight.splice(0, ends)) {
+            for (const [of, { take, outcome }, whole] of request) {
+              if (outcome.hold !== 'placed') continue;
+              of.take([settlementTake({ ...take, rate: whole }, outcome, Math.min(used, take.hits))]);
+            }
+          }
+        }
+      }),
+      runs(150),
+    );
+    expect(taken).toBeGreaterThan(100);
+  });
+
+  test('all classes of a token bucket together stay within its capacity and its refill', () => {
+    fc.assert(
+      fc.property(load, ({ kept, steps }) => {
+        run++;
+        const clock = new FakeClock();
+        const policy = compiled('a token bucket', { low: kept, middle: 0 });
+        const store = new MemoryStore({ ...MEMORY, clock });
+        let [elapsed, total] = [0, 0];
         for (const { wait, flood, asked } of steps) {
           clock.advance(wait);
           elapsed += wait;
-          for (let i = 0; i < flood; i++) if (isAllowed(takeOf(policy, 'low', 1))) total++;
-          for (let i = 0; i < asked; i++) {
-            if (!isAllowed({ ...allowance, rate })) continue;
-            expectSame(isAllowed(takeOf(policy, 'high', 1)), true);
-            total++;
-            taken++;
+          for (let i = 0; i < flood + asked; i++) {
+            const take = takeOf(policy, i < flood ? 'low' : 'high', 1);
+            if (!(store.take([take]) as readonly [TakeOutcome])[0].overLimit) total++;
           }
         }
         expectAtMost(total, CAPACITY + (elapsed * 7) / (10 * UNIT_MICROS.second));
       }),
-      runs(200),
+      runs(150),
     );
-    expect(taken).toBeGreaterThan(100);
   });
 
   test('a class that is alone gets its part at once, and then the full rate', () => {
