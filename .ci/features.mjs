@@ -27,6 +27,7 @@ who may use the debug port | | admin-access admin-tokens tokens-file operate/acc
 reservations and limits on concurrent requests | limitador#506, envoy#41219, ai-gateway#680 | hold concurrency reservation settle estimates oldest-ends settlement-queue
 limits of each customer (plans) | gateway#9212, ai-gateway#2223, ratelimit#927 | plans plan- planned config/sources
 priorities of classes in one limit | litellm#15119, envoy#14550, gateway#9653 | priorit class-nodes
+leases: tokens taken in advance | envoy#14299, kgateway#14366, limitador#189 | leases. leased-key
 soft limits and spill | ratelimit#1045, praxis-proxy/praxis#856 | soft-limit spill on-over
 phases, schedules, percent | ratelimit#218, gateway#6786 | enforcement phase percent quotas-and-replaces candidate
 charges, debt and refunds | envoy#12969, envoy#37548, ratelimit#1140 | charge debt refund

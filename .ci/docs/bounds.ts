@@ -73,6 +73,7 @@ import {
   MAX_STORE_WAITING_BYTES,
   SMALL_REQUEST_RESERVE_BYTES,
 } from '../../src/service/waiting-requests.js';
+import { MAX_LEASED_KEYS } from '../../src/storage/leases.js';
 import { MAX_BULK_ITEMS_IN_FLIGHT, RESPONSIVE_MICROS } from '../../src/storage/redis/batch-queue.js';
 import { QUERIED_MASTERS } from '../../src/storage/redis/cluster/cluster-view.js';
 import { MAX_UNREAD_BYTES as MAX_UNREAD_REDIS_BYTES } from '../../src/storage/redis/node/connector.js';
@@ -192,6 +193,7 @@ export const BOUNDS = `
 | limits in one call to Redis | ${count(MAX_TAKES_PER_CALL)}, or the limits of one request | the next call contains the rest |
 | total number of limits in waiting requests, for each Redis server or cluster node | ${setting('REDIS_MAX_IN_FLIGHT')}, of which requests with more than ${MAX_ORDINARY_ITEMS} limits may use half | OVER_LIMIT if a rule could deny the request; \`on_store_failure\` if Redis is unavailable or has not answered for ${time(RESPONSIVE_MICROS / 1000)} |
 | limits in unanswered calls to Redis for requests with more than ${MAX_ORDINARY_ITEMS} limits | ${count(MAX_BULK_ITEMS_IN_FLIGHT)} before a further call is sent | further calls wait in the order of their arrival. If the deadline of a waiting request passes while Redis answers other requests, weir answers OVER_LIMIT if a rule could deny the request, and OK otherwise |
+| buckets whose takes are counted for leases, in each process | ${count(2 * MAX_LEASED_KEYS)} | weir forgets the buckets that were not used for the longest time, and their leases |
 | memory of decoded requests that wait for Redis, including canceled calls | ${size(MAX_STORE_WAITING_BYTES)} (\`weir_store_waiting_bytes\`), ${SHARED_FAIRLY}. ${size(SMALL_REQUEST_RESERVE_BYTES)} are reserved for requests of at most ${size(MAX_SMALL_REQUEST_BYTES)}. | OVER_LIMIT if a rule could deny the request, otherwise OK; \`on_store_failure\` if Redis is unavailable or has not answered for ${time(RESPONSIVE_MICROS / 1000)} |
 | a reply from Redis | only the expected number of integers, each from −2^53 to 2^53−1 | ${CONNECTION_ENDS}, and \`on_store_failure\` applies to the calls on this connection |
 | a number stored in Redis | 2^53−1 | weir treats the bucket as empty, or the window as used up |

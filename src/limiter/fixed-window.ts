@@ -4,6 +4,7 @@ import {
   type BucketOperation,
   expectCount,
   expectDebt,
+  type LeaseTerms,
   MAX_UINT32,
   minChargeHitsOf,
   type RateAlgorithm,
@@ -29,6 +30,7 @@ export interface WindowOptions {
   readonly minChargeHits?: number;
   /** See {@link WindowRate.countsOnlyAllowed}. Default: false. */
   readonly countsOnlyAllowed?: boolean;
+  readonly lease?: LeaseTerms | undefined;
 }
 
 /**
@@ -49,7 +51,8 @@ export class WindowRate implements RateAlgorithm {
   readonly calendar: CalendarWindows | undefined;
   /**
    * Never counts the hits of a denied request, whatever `countDeniedHits` says. Set for a limit in a list of limits,
-   * which is decided all or nothing, and for a limit with holds.
+   * which is decided all or nothing, for a limit with holds, and for a limit with leases, whose processes deny requests
+   * alone.
    */
   readonly countsOnlyAllowed: boolean;
   /**
@@ -59,6 +62,7 @@ export class WindowRate implements RateAlgorithm {
   readonly maxDebt: number;
   /** Smallest number of hits that is a charge, see isCharge. */
   readonly minChargeHits: number;
+  readonly lease: LeaseTerms | undefined;
 
   /** See {@link windowRate}. */
   constructor(unit: WindowUnit, requestsPerUnit: number, options: WindowOptions) {
@@ -76,6 +80,7 @@ export class WindowRate implements RateAlgorithm {
       timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
     this.countsOnlyAllowed = countsOnlyAllowed;
     this.maxDebt = maxDebt;
+    this.lease = options.lease;
     this.minChargeHits = options.minChargeHits ?? minChargeHitsOf(maxDebt);
     expectDebt(maxDebt, this.minChargeHits);
   }

@@ -29,6 +29,14 @@ export interface BucketOperation {
   readonly enforcement?: Enforcement;
 }
 
+/** On which terms a process may take tokens or hits in advance, to spend them without calls; see storage/leases.ts. */
+export interface LeaseTerms {
+  /** Time after which unspent tokens of a lease lapse, in microseconds. */
+  readonly forMicros: number;
+  /** Maximum number of tokens of a lease. */
+  readonly max: number;
+}
+
 /**
  * The operations that deciding and answering need from a rate. Token buckets (token-bucket.ts), fixed windows
  * (fixed-window.ts) and limits on concurrent requests (holds/concurrency.ts) implement them. Times are on the clock of
@@ -37,6 +45,8 @@ export interface BucketOperation {
 export interface RateAlgorithm {
   /** Whether the rate uses the wall clock, as windows do. Token buckets use the monotonic clock. */
   readonly byWallClock: boolean;
+  /** Undefined for a rate whose tokens are never taken in advance. */
+  readonly lease: LeaseTerms | undefined;
   /** Returns the time on the clock that the rate uses. */
   nowOf(tokenMicros: number, windowMicros: number): number;
   /** Applies a take, a peek (0 hits) or a refund. Returns whether it was limited. */
@@ -116,6 +126,16 @@ export function minChargeHitsOf(maxDebt: number): number {
   return maxDebt > 0 ? 2 : Number.POSITIVE_INFINITY;
 }
 
+/** The result of several equal takes of one item (`Take.count`). */
+export interface Grant {
+  /** Number of takes that were allowed, which are the first ones. */
+  readonly granted: number;
+  /** The state of the bucket that the first take found, as in RunningBucket, and the store's time. */
+  readonly wholeMicros: number;
+  readonly remainder: number;
+  readonly nowMicros: number;
+}
+
 /** The outcome of one Take of a request. */
 export interface TakeOutcome {
   /** Whether the hits did not fit. */
@@ -165,6 +185,8 @@ export interface TakeOutcome {
   readonly refillMicros?: number;
   /** If the item settled the oldest hold of its bucket: the hits of that hold. */
   readonly heldHits?: number;
+  /** For an item with `Take.count`: what was taken. */
+  readonly grant?: Grant;
   /** Whether the denial comes from a cache, so that the store was not called. */
   readonly cached: boolean;
   /**

@@ -2,6 +2,7 @@ import {
   type BucketOperation,
   expectCount,
   expectDebt,
+  type LeaseTerms,
   MAX_FILL_MICROS,
   MAX_UINT32,
   minChargeHitsOf,
@@ -48,6 +49,11 @@ export function refillRemainder(rate: Refill, tokens: number): number {
   return Number((BigInt(tokens) * BigInt(rate.refillNumerator)) % BigInt(rate.refillDenominator));
 }
 
+/** Takes tokens from the state of a bucket that is known to hold them. */
+export function takeTokens(state: Span, rate: TokenBucketRate, tokens: number): void {
+  addTo(state, refillWhole(rate, tokens), refillRemainder(rate, tokens), rate.refillDenominator);
+}
+
 /** Reused for each outcome: the tokens in the bucket, as the time that they took to refill. */
 const available: Span = { wholeMicros: 0, remainder: 0 };
 
@@ -88,6 +94,7 @@ export class TokenBucketRate implements RateAlgorithm {
   readonly debtCarry: number;
   /** Maximum number of hits of a charge or refund that change a bucket, also one with the state of another limit. */
   readonly maxChangedHits: number;
+  readonly lease: LeaseTerms | undefined;
 
   /** See {@link tokenBucketRate}. */
   constructor(
@@ -96,6 +103,7 @@ export class TokenBucketRate implements RateAlgorithm {
     fillIntervalMicros: number,
     maxDebt: number,
     minChargeHits = minChargeHitsOf(maxDebt),
+    lease?: LeaseTerms,
   ) {
     expectCount(maxTokens, 1, 'the capacity of a token bucket');
     expectCount(tokensPerFill, 1, 'the number of tokens per fill');
@@ -117,6 +125,7 @@ export class TokenBucketRate implements RateAlgorithm {
     this.debtCarry = refillRemainder(this, maxTokens + maxDebt);
     expectCount(this.debtWhole, 0, 'the time that a token bucket needs to fill');
     const longest = Math.floor((MAX_FILL_MICROS * this.refillDenominator) / this.refillNumerator);
+    this.lease = lease;
     this.maxChangedHits = Math.max(maxTokens + maxDebt, Math.min(MAX_UINT32, longest));
   }
 
@@ -348,6 +357,7 @@ export function tokenBucketRate(
   fillIntervalMicros: number,
   maxDebt = 0,
   minChargeHits = minChargeHitsOf(maxDebt),
+  lease?: LeaseTerms,
 ): TokenBucketRate {
-  return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits);
+  return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits, lease);
 }

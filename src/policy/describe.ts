@@ -3,6 +3,7 @@ import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { withoutAddressSecrets } from '../runtime/shown-address.js';
 import { plural } from '../runtime/texts.js';
+import { type LeaseSpec, leaseRefusal, reservedTokens } from './leases.js';
 import { columnNames, type PlanRate } from './plans/plan-rate.js';
 import { isBlocked } from './plans/plan-rules.js';
 import type { PlanTable } from './plans/plan-table.js';
@@ -117,6 +118,7 @@ export function describeOptions(rule: Rule): readonly string[] {
   }
   if (rule.deniedResponse !== undefined) parts.push(`denied ${describeDenied(rule.deniedResponse)}`);
   if (rule.priorities !== undefined) parts.push(describeClasses(rule, rule.priorities));
+  if (rule.lease !== undefined && rule.rate !== undefined) parts.push(describeLease(rule, rule.lease));
   if (rule.onOver !== undefined) parts.push(describeOnOver(rule.onOver));
   if (rule.nextLimit !== '') parts.push(`then "${rule.nextLimit}"`);
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
@@ -130,6 +132,23 @@ function describeClasses({ className, shared, rate }: Rule, { by, classes, unkno
   }
   const kept = classes.map((one) => `${one.name} keeps ${keptText(one)}`).join(', ');
   return `classes by ${by}: ${kept}, others are ${unknown}`;
+}
+
+/**
+ * Formats `lease`: `leases up to 100 tokens for 50ms, which lowers the capacity by 5`, or `no leases, because quotas
+ * deny only together`.
+ */
+function describeLease(rule: Rule, lease: LeaseSpec): string {
+  const { rate } = rule;
+  if (rate?.lease === undefined) return `no leases, because ${leaseRefusal(rule)}`;
+  const size = plural(lease.max, rate.kind === 'window' ? 'hit' : 'token');
+  const effect =
+    rate.kind === 'window'
+      ? ''
+      : lease.exact
+        ? `, which lowers the capacity by ${reservedTokens(rate, lease)}`
+        : ' on top of the capacity';
+  return `leases up to ${size} for ${describeMicros(lease.forMicros)}${effect}`;
 }
 
 /** Formats the fields that come from a plan: `max_tokens from the plan value burst`; '' without any. */

@@ -1,6 +1,7 @@
 import type { Take, TakeOutcome } from '../limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { Rate } from '../limiter/rate.js';
+import type { LeaseSpec } from './leases.js';
 import { type PlanRate, type RateSpec, rateSpecOf } from './plans/plan-rate.js';
 import type { PrioritySpec } from './priorities.js';
 
@@ -114,6 +115,8 @@ export interface RuleSpec {
   readonly hold: HoldSpec | undefined;
   /** The classes of callers that share the bucket; undefined if all callers of the bucket have the same limit. */
   readonly priorities: PrioritySpec | undefined;
+  /** The leases of the rule, its file or the environment. The limit leases only if its rate has a `lease`. */
+  readonly lease: LeaseSpec | undefined;
   readonly phase: PhaseSchedule;
   /** `shadow_mode: true` answers like the monitoring phase, in every phase. */
   readonly shadowMode: boolean;
@@ -266,6 +269,7 @@ export function namedRule(
     plan: spec.plan,
     hold: spec.hold,
     priorities: spec.priorities,
+    lease: spec.lease,
     className,
     shared,
     phase: spec.phase,

@@ -222,6 +222,7 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
     version,
     memoryStats: () => store.memoryStats(),
     denyCacheStats: () => store.denyCacheStats(),
+    leaseStats: () => store.leaseStats(),
     nearLimitRatio: settings.nearLimitRatio,
     deniedHitsCount: !settings.stopIncrementWhenOver,
   });

@@ -217,7 +217,9 @@ export class DenyCache implements BucketStore {
     }
   }
 
-  private isCacheable({ rate, holds }: Take, { waitMicros }: TakeOutcome): boolean {
+  private isCacheable({ rate, holds }: Take, { waitMicros, cached }: TakeOutcome): boolean {
+    // The store was not asked, see LeasedKey.pause.
+    if (cached) return false;
     // The end of a hold can make room at any time.
     if (holds !== undefined || rate.kind === 'concurrency') return false;
     if (waitMicros === 0) return false;

@@ -324,6 +324,20 @@ export const FAMILIES = {
     type: 'gauge',
     help: 'Entries of the deny cache, at most DENY_CACHE_MAX_ENTRIES.',
   },
+  weir_lease_trips_saved_total: {
+    type: 'counter',
+    help: 'Requests that were decided with leased tokens, without a call to Redis. See `lease`.',
+  },
+  weir_lease_tokens_lapsed_total: {
+    type: 'counter',
+    help: 'Leased tokens that were not spent before their lease ended. They are not given back.',
+  },
+  weir_lease_early_denials_total: {
+    type: 'counter',
+    help:
+      'Denials without a call to Redis because a lease was not granted in full shortly before. Other processes may ' +
+      'have had tokens.',
+  },
   weir_bucket_used_ratio: {
     type: 'gauge',
     aggregator: 'max',

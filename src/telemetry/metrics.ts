@@ -35,6 +35,13 @@ export interface DenyCacheStats {
   readonly entries: number;
 }
 
+/** Statistics of leases, read at each scrape. */
+export interface LeaseStats {
+  readonly tripsSaved: number;
+  readonly tokensLapsed: number;
+  readonly earlyDenials: number;
+}
+
 export interface MetricsOptions {
   /**
    * Maximum number of series for rules, and also of series whose names depend on requests. Further series count as
@@ -46,6 +53,7 @@ export interface MetricsOptions {
   readonly memoryStats: () => MemoryStats;
   /** Undefined in a process that decides no requests. */
   readonly denyCacheStats?: () => DenyCacheStats;
+  readonly leaseStats?: () => LeaseStats;
   /** NEAR_LIMIT_RATIO. This and the next option are undefined in a process that decides no requests. */
   readonly nearLimitRatio?: number;
   /** Whether windows count the hits of denied requests. */
@@ -146,6 +154,7 @@ export class Metrics {
     this.#exposeCounts();
     this.#exposeMemory(options.memoryStats);
     if (options.denyCacheStats !== undefined) this.#exposeDenyCache(options.denyCacheStats);
+    if (options.leaseStats !== undefined) this.#exposeLeases(options.leaseStats);
     this.registry.addFamily(this.#storeSeconds);
     this.#calls = callCounters(this.registry);
     this.#exposeStates(options.version);
@@ -286,6 +295,12 @@ export class Metrics {
     this.registry.show('weir_memory_evictions_total', () => stats().evictions);
     this.registry.show('weir_memory_holds', () => stats().holdCount);
     this.registry.show('weir_memory_holds_refused_total', () => stats().refusedHolds);
+  }
+
+  #exposeLeases(stats: () => LeaseStats): void {
+    this.registry.show('weir_lease_trips_saved_total', () => stats().tripsSaved);
+    this.registry.show('weir_lease_tokens_lapsed_total', () => stats().tokensLapsed);
+    this.registry.show('weir_lease_early_denials_total', () => stats().earlyDenials);
   }
 
   #exposeDenyCache(stats: () => DenyCacheStats): void {

@@ -1,6 +1,6 @@
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { describeRate } from '../../policy/describe.js';
+import { describeMicros, describeRate } from '../../policy/describe.js';
 import { redactEntries } from '../../policy/redact.js';
 import { redisKey, slotOfKey } from '../../storage/redis/redis-key.js';
 import { askBuckets, type BucketFound, levelOf } from './bucket-calls.js';
@@ -34,9 +34,24 @@ export async function showBuckets(asked: PolicyQuestion, context: QuestionContex
     if (there === undefined) return shownLimit(limit, keyPrefix);
     if (there instanceof StorageError) return shownLimit(limit, keyPrefix, { note: notAsked(there) });
     const holds = held.get(limit);
-    return shownLimit(limit, keyPrefix, { now: levelOf(limit.rate, there.after), ...(holds && { holds }) });
+    const note = [limit.note, leaseNote(limit, context)].filter((text) => text !== '').join(' ');
+    return shownLimit(limit, keyPrefix, {
+      now: levelOf(limit.rate, there.after),
+      ...(holds && { holds }),
+      ...(note !== '' && { note }),
+    });
   });
   return answerTo(asked, context, { buckets, more, notes });
+}
+
+/** Returns what may be leased, which the bucket does not contain; '' for a limit that does not lease. */
+function leaseNote({ rate: { lease }, take }: FoundLimit, { store, keyPrefix }: QuestionContext): string {
+  if (lease === undefined || take === undefined || keyPrefix === undefined) return '';
+  const life = describeMicros(lease.forMicros);
+  return (
+    `Each process may take up to ${lease.max} in advance, which this number does not contain, and spends them within ` +
+    `${life}. The process that answered has ${store.leasedTokens(take.key)} left.`
+  );
 }
 
 export function answerTo(

@@ -159,6 +159,13 @@ const DECIDING: readonly Setting<Rule>[] = [
     reason: ({ priorities: is }, { priorities: was }) =>
       is?.by === was?.by ? '' : "the rule's bucket starts over",
   },
+  {
+    name: 'lease',
+    value: ({ rate, lease }) => rate?.lease && lease,
+    // A process may deny a request although another one has tokens.
+    isStricter: (_, { rate }) => rate?.lease !== undefined,
+    counts: isEnforced,
+  },
   { name: 'quota_mode', text: ({ quotaMode }) => onOff(quotaMode) },
   { name: 'then', text: ({ nextLimit }) => quoted(nextLimit) },
   {

@@ -14,6 +14,7 @@ export type MappingName =
   | 'concurrency'
   | 'hold'
   | 'priorities'
+  | 'lease'
   | 'replaced_rule'
   | 'denied_response'
   | 'on_over'

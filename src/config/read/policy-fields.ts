@@ -1,5 +1,6 @@
 import { MIN_SHARE, STORE_FAILURE_POLICIES } from '../../limiter/failure-policy.js';
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate-algorithm.js';
+import { LEASE_FOR, LEASE_MAX } from '../../policy/leases.js';
 import { ALGORITHMS, DEFAULT_ALGORITHM, UNMATCHED_MODES } from '../../policy/policy.js';
 import { HEADER_FAMILIES, HOLD_PAIRS, HOLD_SOURCES, PHASES, UNKNOWN_USES } from '../../policy/rule.js';
 import type { Constraint, Fields, MappingName } from './field.js';
@@ -94,6 +95,19 @@ const ON_UNMATCHED = {
       'How weir logs descriptors that match no rule: warn logs a warning with their keys, and ignore logs no ' +
       'warning. Both allow the descriptors. The most specific on_unmatched applies: that of the nearest ' +
       'descriptor, else of the file.',
+  },
+} as const satisfies Fields;
+
+const LEASE = {
+  lease: {
+    kind: 'mapping',
+    of: 'lease',
+    empty: 'error',
+    about:
+      'Lets each process take tokens of a busy bucket from Redis in advance, and spend them without asking Redis ' +
+      'again. Limits default to the lease of the file, and the file to LEASE_FOR. Limits with concurrency, hold, ' +
+      'allow_debt, priorities, then or quota_mode never lease.',
+    examples: [{ for: '50ms', max: 100 }],
   },
 } as const satisfies Fields;
 
@@ -257,6 +271,7 @@ export const RATE_FIELDS = {
       'other classes. Cannot be combined with allow_debt.',
     examples: [{ by: 'class', keep: { batch: '50%', interactive: 0 } }],
   },
+  ...LEASE,
   allow_debt: {
     kind: 'flag',
     default: false,
@@ -345,6 +360,7 @@ export const POLICY_FIELDS = {
     on_store_failure: ANSWERS.on_store_failure,
     ...ON_UNMATCHED,
     ...ENFORCE_PERCENT,
+    ...LEASE,
     derive: {
       kind: 'list',
       of: 'derive_item',
@@ -671,6 +687,32 @@ export const POLICY_FIELDS = {
       examples: ['batch'],
     },
   },
+  lease: {
+    for: {
+      kind: 'duration',
+      ...LEASE_FOR,
+      step: 1000,
+      required: 'write how long a process may spend leased tokens, as in for: 50ms',
+      about: 'The time after which unspent tokens of a lease lapse.',
+      examples: ['50ms'],
+    },
+    max: {
+      kind: 'count',
+      min: LEASE_MAX.min,
+      max: LEASE_MAX.max,
+      default: LEASE_MAX.default,
+      about: 'The maximum number of tokens of a lease.',
+      examples: [100],
+    },
+    exact: {
+      kind: 'flag',
+      default: true,
+      xds: 'optional',
+      about:
+        'Whether a token bucket leaves out of its capacity what refills during a lease, so that no interval has ' +
+        'more hits than without leases. If false, an interval may have that many hits more.',
+    },
+  },
   replaced_rule: {
     name: {
       kind: 'name',
@@ -888,7 +930,7 @@ const RATE_CONSTRAINTS: readonly Constraint[] = [
     excludes: [
       'token_bucket',
       ...['unit', 'requests_per_unit', 'unit_multiplier', 'calendar', 'algorithm', 'burst', 'hold'],
-      ...['allow_debt', 'max_debt'],
+      ...['allow_debt', 'max_debt', 'lease'],
     ],
   },
   {
@@ -898,13 +940,25 @@ const RATE_CONSTRAINTS: readonly Constraint[] = [
       burst: ', which has no capacity',
     },
   },
-  { key: 'hold', excludes: { allow_debt: ', whose settlements can always leave debt, up to "max_debt"' } },
+  {
+    key: 'hold',
+    excludes: {
+      allow_debt: ', whose settlements can always leave debt, up to "max_debt"',
+      lease: ', whose hits are given back; remove one of the two',
+    },
+  },
   {
     key: 'priorities',
     excludes: {
       allow_debt:
         ', because a charge is always allowed, so it would take what its class must leave; remove one of the two',
+      lease: ', whose classes have different limits; remove one of the two',
     },
+  },
+  {
+    key: 'allow_debt',
+    is: true,
+    excludes: { lease: ', whose charges are always allowed; remove one of the two' },
   },
   // The algorithm may be that of the file, or of the environment.
   { key: 'algorithm', is: 'fixed_window', excludes: ['burst'], bySchema: true },

@@ -1,3 +1,4 @@
+import type { LeaseSpec } from '../../policy/leases.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
 import { type Algorithm, DEFAULT_ALGORITHM, DEFAULT_HOLD_ENTRY } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
@@ -30,6 +31,8 @@ export type PlanBytes = readonly Uint8Array[];
 export interface LoadOptions {
   /** `algorithm` of files that do not set it (DEFAULT_ALGORITHM). Default fixed_window. */
   readonly defaultAlgorithm?: Algorithm;
+  /** `lease` of files that do not set it (LEASE_FOR and LEASE_MAX). Default: none. */
+  readonly defaultLease?: LeaseSpec | undefined;
   /** Key of the entry that ends holds (HOLD_ENTRY), which a domain with holds cannot match. Default hold. */
   readonly holdEntry?: string;
   /** Whether a row of `plans` that is refused is an error, as in a check, instead of a warning. Default false. */
@@ -81,9 +84,9 @@ export function readDomain(
   options: LoadOptions = {},
   context: DomainContext = {},
 ): ReadDomain {
-  const { defaultAlgorithm = DEFAULT_ALGORITHM, holdEntry = DEFAULT_HOLD_ENTRY } = options;
+  const { defaultAlgorithm = DEFAULT_ALGORITHM, defaultLease, holdEntry = DEFAULT_HOLD_ENTRY } = options;
   const secretKeys = context.secretKeys ?? new Set(sources.flatMap(({ root }) => declaredSecrets(root)));
-  const settings = readRootSettings(sources, files, defaultAlgorithm);
+  const settings = readRootSettings(sources, files, defaultAlgorithm, defaultLease);
   const { steps } = settings.derived;
   const domain = sources[0]?.domain ?? '';
   const root = new TreeReader(settings, secretKeys, holdEntry).read(sources);
@@ -252,7 +255,7 @@ class TreeReader {
     // The first entry with the key selects the row.
     const isPlanEntry = above.planEntry === 'absent' && matched.key === this.settings.plans?.by;
     const planEntry = isPlanEntry ? entryOf(matched) : above.planEntry;
-    const { domain, plans } = this.settings;
+    const { domain, plans, lease } = this.settings;
     const base = {
       phase,
       enforcePercent,
@@ -262,7 +265,7 @@ class TreeReader {
       metadata: values.metadata,
     };
     const hasCustomer = planEntry !== 'absent';
-    const defaults = { algorithm: domain.overrideAlgorithm, plans, hasCustomer };
+    const defaults = { algorithm: domain.overrideAlgorithm, lease, plans, hasCustomer };
     const { rules, isList, onStoreFailure, replaced } = readRules(reader, values, base, defaults);
     for (const { name } of rules) this.names.add(name);
     this.hasHolds ||= rules.some(({ hold }) => hold !== undefined);

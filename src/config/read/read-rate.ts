@@ -9,6 +9,7 @@ import type { FieldReader } from './field-reader.js';
 import { type FieldValues, readFields, readMapping } from './field-values.js';
 import { type FixedRate, type RateDefaults, type RateFields, readPlanRate } from './plans/plan-limit.js';
 import { CONSTRAINTS, RATE_FIELDS } from './policy-fields.js';
+import { readLease } from './read-leases.js';
 import { readPriorities } from './read-priorities.js';
 
 type RateValues = FieldValues<typeof RATE_FIELDS>;
@@ -19,8 +20,8 @@ interface Limit {
   readonly values: RateValues;
 }
 
-/** A rate without its classes. */
-type LimitFields = Omit<FixedRate, 'priorities'>;
+/** A rate without its classes and leases. */
+type LimitFields = Omit<FixedRate, 'priorities' | 'lease'>;
 
 /**
  * Reads the rate of a limit: the RATE_FIELDS of a `rate_limit` or an item of `rate_limits`. The caller reads the other
@@ -30,7 +31,9 @@ export function readRate(reader: FieldReader, defaults: RateDefaults): RateField
   const planned = readPlanRate(reader, defaults, readFixedRate);
   if (planned !== undefined) return planned.fields;
   const fields = readFixedRate(reader, defaults);
-  return fields && { rate: fields.rate, hold: fields.hold, priorities: fields.priorities };
+  if (fields === undefined) return undefined;
+  const { rate, hold, priorities, lease } = fields;
+  return { rate, hold, priorities, lease };
 }
 
 function readFixedRate(reader: FieldReader, defaults: RateDefaults): FixedRate | undefined {
@@ -41,7 +44,8 @@ function readFixedRate(reader: FieldReader, defaults: RateDefaults): FixedRate |
       ? readTimedRate({ reader, values }, defaults)
       : values.concurrency && readConcurrency(values.concurrency);
   const priorities = values.priorities && readPriorities(values.priorities, limit);
-  return reader.problems.errorCount > errorsBefore ? undefined : limit && { ...limit, priorities };
+  const lease = values.lease && readLease(values.lease);
+  return reader.problems.errorCount > errorsBefore ? undefined : limit && { ...limit, priorities, lease };
 }
 
 /** The keys of a limit, and where to report a rate that they cannot have. */

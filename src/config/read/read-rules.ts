@@ -7,6 +7,7 @@ import type { FieldReader, Located } from './field-reader.js';
 import { expectKeysOf, type FieldValues, phaseOf, readFields, readMapping } from './field-values.js';
 import type { RateDefaults } from './plans/plan-limit.js';
 import { MAX_HEADER_LENGTH, MAX_HEADERS, POLICY_FIELDS, RATE_FIELDS, RATE_KEYS } from './policy-fields.js';
+import { withLeases } from './read-leases.js';
 import { readRate } from './read-rate.js';
 import { answersOf, TOKEN } from './read-response.js';
 import { unitOf } from './scalar-kinds.js';
@@ -40,9 +41,11 @@ export function readRules(
   const { shadowMode, quotaMode, metadata, onStoreFailure } = base;
   const isList = reader.field('rate_limits') !== undefined;
   const replaced: Located<string>[] = [];
-  const limits = isList
+  const items = values.rate_limits ?? (values.rate_limit === undefined ? [] : [values.rate_limit]);
+  const read = isList
     ? readList(reader, values.rate_limits ?? [], base, defaults, replaced)
     : readSingle(reader, values.rate_limit, base, defaults, replaced);
+  const limits = withLeases(items, read);
   checkEnds(reader, limits);
   const isLeaf = isEmptyList(reader, 'descriptors');
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
@@ -236,6 +239,7 @@ function readLimit(
     hold: limit?.hold,
     plan: limit?.plan,
     priorities: limit?.priorities,
+    lease: limit?.lease ?? defaults.lease,
   };
 }
 

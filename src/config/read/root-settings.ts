@@ -1,4 +1,5 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
+import type { LeaseSpec } from '../../policy/leases.js';
 import type { Algorithm, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
 import { fixedPhase, type PhaseSchedule } from '../../policy/rule.js';
 import type { Position } from '../yaml/config-problem.js';
@@ -8,6 +9,7 @@ import { PlansReader } from './plans/read-plans.js';
 import { POLICY_FIELDS } from './policy-fields.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, readDerive, type TableFiles } from './read-derive.js';
+import { readLease } from './read-leases.js';
 import { answersOf } from './read-response.js';
 
 /** The settings at the top of a domain's files, and what else is there. */
@@ -20,6 +22,7 @@ export interface RootSettings {
   readonly enforcePercent: number;
   readonly derived: DeriveFields;
   readonly plans: PlansReader | undefined;
+  readonly lease: LeaseSpec | undefined;
   /** The descriptors of each file. */
   readonly descriptors: readonly (readonly FieldReader[])[];
 }
@@ -27,12 +30,13 @@ export interface RootSettings {
 /**
  * Reads the settings of one domain from all its files. Any file may have a setting, which then applies to the domain.
  * Several files may have it only with the same value. Only one file may have `derive`, because its items are ordered.
- * `defaultAlgorithm` comes from the environment.
+ * `defaultAlgorithm` and `defaultLease` come from the environment.
  */
 export function readRootSettings(
   sources: readonly PolicySource[],
   tables: TableFiles,
   defaultAlgorithm: Algorithm,
+  defaultLease: LeaseSpec | undefined,
 ): RootSettings {
   const files = sources.map(valuesOf);
   const derived = onlyOnce(files, 'derive', 'these items').flatMap(({ values }) => values.derive ?? []);
@@ -54,6 +58,7 @@ export function readRootSettings(
     enforcePercent: agreed(files, 'enforce_percent') ?? percent.default,
     derived: readDerive(derived, tables),
     plans: plans && new PlansReader(plans),
+    lease: agreed(files, 'lease') ?? defaultLease,
     descriptors: files.map(({ values }) => values.descriptors ?? []),
   };
 }
@@ -78,6 +83,7 @@ function valuesOf({ file, root }: PolicySource) {
     on_store_failure: answers.onStoreFailure,
     on_unmatched: values.on_unmatched,
     enforce_percent: values.enforce_percent,
+    lease: values.lease && readLease(values.lease),
   };
   return { file, root, values, settings };
 }

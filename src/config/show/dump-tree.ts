@@ -16,6 +16,7 @@ import {
   headerFamilies,
   retryAfterText,
 } from '../../policy/describe.js';
+import { type LeaseSpec, leaseRefusal } from '../../policy/leases.js';
 import { columnNames } from '../../policy/plans/plan-rate.js';
 import { describeStandard } from '../../policy/plans/plan-rules.js';
 import type { PlanTable } from '../../policy/plans/plan-table.js';
@@ -136,6 +137,7 @@ export function ruleJson(rule: Rule, wallMicros: number) {
     /** Class of the caller, and the part of the limit that it can use; null for the limit as a whole. */
     class:
       rule.shared === undefined ? null : { name: rule.className, limit: rule.rate?.reportedLimit ?? null },
+    lease: rule.lease === undefined ? null : leaseJson(rule, rule.lease),
     on_over: rule.onOver === undefined ? null : onOverJson(rule.onOver),
     // biome-ignore lint/suspicious/noThenProperty: the name of the key in policies
     then: rule.nextLimit === '' ? null : rule.nextLimit,
@@ -215,6 +217,12 @@ export function deniedJson(denied: DeniedResponse | undefined): string | object 
 function prioritiesJson({ by, classes, unknown }: PrioritySpec): object {
   const keep = classes.map((one) => [one.name, one.isShare ? keptText(one) : one.keep]);
   return { by, keep: Object.fromEntries(keep), unknown };
+}
+
+/** Returns `lease`, and why the limit does not lease, if it does not. */
+function leaseJson(rule: Rule, { forMicros, max, exact }: LeaseSpec): object {
+  const unused = rule.rate?.lease === undefined && { refused: leaseRefusal(rule) };
+  return { for: describeMicros(forMicros), max, exact, ...unused };
 }
 
 function onOverJson({ requestHeaders, metadata }: OnOver): object {

@@ -19,6 +19,7 @@ export class ConcurrencyRate implements RateAlgorithm {
   readonly byWallClock = false;
   readonly hasFixedPeriod = true;
   readonly reportedUnit = undefined;
+  readonly lease = undefined;
   /** Maximum number of slots, 1 to 2^32-1. */
   readonly max: number;
   /** No number of hits is a charge, because usage that has already happened needs no slot. */

@@ -1,20 +1,29 @@
 import { type WindowRate, windowRate } from '../../limiter/fixed-window.js';
 import { type ConcurrencyRate, concurrencyRate } from '../../limiter/holds/concurrency.js';
 import type { Rate } from '../../limiter/rate.js';
-import { minChargeHitsOf } from '../../limiter/rate-algorithm.js';
+import { type LeaseTerms, minChargeHitsOf } from '../../limiter/rate-algorithm.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../limiter/token-bucket.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { FIRST_COLUMN } from './plan-table.js';
 
+/** What all limits over time have. */
+interface TimedSpec {
+  /** Absent for a limit that does not lease; see policy/leases.ts. */
+  readonly lease?: LeaseTerms;
+}
+
 /** The independent numbers of a token bucket. */
-type TokenBucketSpec = Pick<
-  TokenBucketRate,
-  'kind' | 'maxTokens' | 'tokensPerFill' | 'fillIntervalMicros' | 'maxDebt' | 'minChargeHits'
->;
+interface TokenBucketSpec
+  extends TimedSpec,
+    Pick<
+      TokenBucketRate,
+      'kind' | 'maxTokens' | 'tokensPerFill' | 'fillIntervalMicros' | 'maxDebt' | 'minChargeHits'
+    > {}
 
 /** The independent settings of a fixed window. */
 interface WindowSpec
-  extends Pick<WindowRate, 'kind' | 'unit' | 'multiplier' | 'requestsPerUnit' | 'maxDebt' | 'minChargeHits'> {
+  extends TimedSpec,
+    Pick<WindowRate, 'kind' | 'unit' | 'multiplier' | 'requestsPerUnit' | 'maxDebt' | 'minChargeHits'> {
   /** IANA name of the time zone of a calendar window; undefined for other windows. */
   readonly timeZone: string | undefined;
 }
@@ -30,15 +39,15 @@ export type RateSpec = TokenBucketSpec | WindowSpec | ConcurrencySpec;
 
 /**
  * Returns the rate for decisions. `countsOnlyAllowed`: whether it belongs to a list of limits or has holds, see
- * {@link WindowRate.countsOnlyAllowed}.
+ * {@link WindowRate.countsOnlyAllowed}. Limits with leases never count denied hits.
  */
 export function rateOf(spec: RateSpec, countsOnlyAllowed: boolean): Rate {
   if (spec.kind === 'concurrency') return concurrencyRate(spec.max);
   if (spec.kind === 'token_bucket') {
-    const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits } = spec;
-    return tokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits);
+    const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits, lease } = spec;
+    return tokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits, lease);
   }
-  const { requestsPerUnit, multiplier, maxDebt, minChargeHits, timeZone } = spec;
+  const { requestsPerUnit, multiplier, maxDebt, minChargeHits, timeZone, lease } = spec;
   // Answers look up the unit, and the lookup takes longer if the string comes from another thread.
   const unit = WINDOW_UNITS.find((known) => known === spec.unit) ?? spec.unit;
   return windowRate(unit, requestsPerUnit, {
@@ -46,20 +55,22 @@ export function rateOf(spec: RateSpec, countsOnlyAllowed: boolean): Rate {
     maxDebt,
     minChargeHits,
     timeZone,
-    countsOnlyAllowed,
+    countsOnlyAllowed: countsOnlyAllowed || lease !== undefined,
+    lease,
   });
 }
 
 /** The inverse of {@link rateOf}. */
 export function rateSpecOf(rate: Rate): RateSpec {
   if (rate.kind === 'concurrency') return { kind: rate.kind, max: rate.max };
+  const lease = rate.lease === undefined ? {} : { lease: rate.lease };
   if (rate.kind === 'token_bucket') {
     const { kind, maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits } = rate;
-    return { kind, maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits };
+    return { kind, maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits, ...lease };
   }
   const { kind, unit, multiplier, requestsPerUnit, maxDebt, minChargeHits, calendar } = rate;
   const timeZone = calendar?.timeZone;
-  return { kind, unit, multiplier, requestsPerUnit, maxDebt, minChargeHits, timeZone };
+  return { kind, unit, multiplier, requestsPerUnit, maxDebt, minChargeHits, timeZone, ...lease };
 }
 
 /** The keys of a limit that can read their value from a plan. */

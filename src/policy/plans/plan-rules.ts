@@ -1,6 +1,7 @@
 import { windowRate } from '../../limiter/fixed-window.js';
 import type { Rate } from '../../limiter/rate.js';
 import { expectCount } from '../../limiter/rate-algorithm.js';
+import { leasedRate } from '../leases.js';
 import { type BucketKey, extendedKey, shapePart } from '../names/bucket-key.js';
 import {
   fixedPhase,
@@ -127,10 +128,12 @@ function blockOf(rule: Rule): Rule {
 }
 
 /** Returns the rate for a row of values, whether or not the row blocks the customer. */
-function rateOfPlan({ plan, rate, hold }: Rule, values: Float64Array): Rate | undefined {
+function rateOfPlan(rule: Rule, values: Float64Array): Rate | undefined {
+  const { plan, rate, hold } = rule;
   if (isSet(values, UNLIMITED)) return undefined;
   if (plan === undefined || lacksNumbers(plan, values)) return rate;
-  return rateOf(planRateSpec(plan, values, hold !== undefined), true);
+  const spec = planRateSpec(plan, values, hold !== undefined);
+  return rateOf(leasedRate({ ...rule, rate: spec }), true);
 }
 
 function holdOfPlan({ plan, hold }: Rule, values: Float64Array): HoldSpec | undefined {

@@ -45,8 +45,11 @@ export function overlookedPolicies(
   ];
 }
 
-export function loadOptions({ mergeDomains, defaultAlgorithm, holdEntry }: Settings): LoadOptions {
-  return { mergeDomains, defaultAlgorithm, holdEntry };
+export function loadOptions(settings: Settings): LoadOptions {
+  const { mergeDomains, defaultAlgorithm, holdEntry, redisUrl, leaseFor, leaseMax: max } = settings;
+  const isLeased = leaseFor !== undefined && redisUrl !== '';
+  const defaultLease = isLeased ? { forMicros: leaseFor, max, exact: true } : undefined;
+  return { mergeDomains, defaultAlgorithm, defaultLease, holdEntry };
 }
 
 /**

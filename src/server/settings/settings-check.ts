@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { LEASE_FOR, LEASE_MAX } from '../../policy/leases.js';
 import { shownAddress } from '../../runtime/shown-address.js';
 import { isNodeOlderThan } from '../node-process.js';
 import { xdsServerFaults } from '../policies/xds-servers.js';
@@ -53,6 +54,7 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     'TLS on the debug port needs both a certificate and its key; set both DEBUG_SERVER_TLS_CERT and ' +
       'DEBUG_SERVER_TLS_KEY, or neither',
   );
+  refuseLeases(settings, refuse);
   refuseWorkers(settings, refuse);
   refuseRedis(settings, given, refuse);
   for (const [variable, why] of xdsServerFaults(settings)) {
@@ -75,6 +77,19 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
       ENVOYS_FAMILIES.join(', '),
   );
   return refused;
+}
+
+function refuseLeases({ leaseFor, leaseMax }: Settings, refuse: Refuse): void {
+  refuse(
+    leaseFor !== undefined && (leaseFor < LEASE_FOR.min || leaseFor > LEASE_FOR.max),
+    'LEASE_FOR',
+    'leases last 5ms to 10s; write a duration such as 50ms, or unset LEASE_FOR',
+  );
+  refuse(
+    leaseMax < LEASE_MAX.min,
+    'LEASE_MAX',
+    `a lease has at least ${LEASE_MAX.min} tokens; write a number from ${LEASE_MAX.min} to ${LEASE_MAX.max}`,
+  );
 }
 
 function refuseWorkers({ workers, redisUrl, workerScheduling, grpcPort }: Settings, refuse: Refuse): void {

@@ -1,3 +1,4 @@
+import { LEASE_MAX } from '../../policy/leases.js';
 import { own, shared, when } from './settings-values.js';
 
 export const STORE_SETTINGS = {
@@ -125,6 +126,18 @@ export const STORE_SETTINGS = {
       help:
         'Maximum number of cached denials of token buckets. Beyond this number, weir evicts the oldest ' +
         'denial.',
+    }),
+    leaseFor: own('LEASE_FOR', 'optional_duration', '', {
+      help:
+        'Default `lease` of policy files: the time for which a process may spend tokens that it has taken from ' +
+        'a busy bucket in advance, from 5ms to 10s. All replicas must have the same value, because it lowers ' +
+        'the capacity of token buckets. If unset, only files and limits with `lease` use leases.',
+    }),
+    ...when('LEASE_FOR', {
+      leaseMax: own('LEASE_MAX', 'count', String(LEASE_MAX.default), {
+        max: LEASE_MAX.max,
+        help: 'Maximum number of tokens of a lease of LEASE_FOR, at least 2.',
+      }),
     }),
   }),
   stopIncrementWhenOver: shared('STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', 'boolean', 'false', {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../limiter/clock.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Settings } from '../settings/settings-table.js';
-import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, type Store } from './store.js';
+import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, NO_LEASES, type Store } from './store.js';
 
 /** Opens the store that the settings select. Redis connects in the background. Throws {@link StartError}. */
 export function openStore(settings: Settings, clock: Clock, log: Logger): Store {
@@ -23,6 +23,8 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     memoryStats: () => memory,
     rollbackStats: () => NO_GIVE_BACKS,
     denyCacheStats: () => NO_DENY_CACHE,
+    leaseStats: () => NO_LEASES,
+    leasedTokens: () => 0,
     localCacheStats: () => undefined,
     pools: () => [],
     nodes: () => [],

@@ -4,6 +4,7 @@ import { type Clock, timerMs } from '../../limiter/clock.js';
 import type { RedisRole, StoreFault } from '../../limiter/failure-policy.js';
 import { Signal } from '../../runtime/signal.js';
 import { DenyCache } from '../../storage/deny-cache.js';
+import { LeaseStore } from '../../storage/leases.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';
 import { ClusterStore, type ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
 import type { RedisBackend } from '../../storage/redis/redis-backend.js';
@@ -53,16 +54,21 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     monotonicMicros: () => clock.monotonicMicros(),
     onRollback: (refunds) => denials?.refunded(refunds),
   });
-  const denials = denyCache(settings, store, clock);
+  const leases = new LeaseStore({ store, monotonicMicros: () => clock.monotonicMicros() });
+  const denials = denyCache(settings, leases, clock);
+  const forget = (): void => {
+    denials?.clear();
+    leases.clear();
+  };
   const up = (): boolean => pools.every((pool) => pool.store.connected);
   const { keyPrefix } = mainOptions;
   const shared = { redis: main.store, keyPrefix };
-  // Each process that caches denials drops all of them when an operator has filled a bucket.
+  // Each process drops its cached denials and its leases when an operator has filled a bucket.
   const announcement = new SharedText({
     ...shared,
     name: 'announcements',
     readMs: ANNOUNCEMENT_READ_MS,
-    onChange: denials && (() => denials.clear()),
+    onChange: forget,
   });
   let secret: SharedText | undefined;
   const holds = new RedisHoldInspector(
@@ -79,11 +85,11 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const stopWaiting = failUnlessReached(settings.redisStartupMaxElapsed, pools, givenUp.emit);
   return {
     name: `Redis ${pools.map(({ address }) => address).join(' and ')}`,
-    buckets: denials ?? store,
+    buckets: denials ?? leases,
     local,
     holds,
     announceFilled: () => {
-      denials?.clear();
+      forget();
       // Earlier versions expect an identifier and keys in each line; `null` means all buckets.
       return announcement.write(`${randomBytes(12).toString('base64url')} null\n`);
     },
@@ -98,10 +104,12 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     memoryStats: () => local.memory,
     rollbackStats: () => store.rollbackStats,
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
+    leaseStats: () => leases.stats,
+    leasedTokens: (key) => leases.tokensOf(key),
     localCacheStats: () => denials?.stats,
     pools: () => pools.map((pool) => ({ name: pool.name, ...pool.store.connections })),
     nodes: () => pools.flatMap((pool, i) => pool.store.nodes.map((node) => ({ redis: roleOf(i), ...node }))),
-    reloaded: () => denials?.clear(),
+    reloaded: forget,
     onChange: changed.add,
     onAnswer: answered.add,
     onFault: faulty.add,

@@ -8,7 +8,7 @@ import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { RollbackStats } from '../../storage/sharded/rollbacks.js';
 import type { Logger } from '../../telemetry/logger.js';
-import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics.js';
+import type { DenyCacheStats, LeaseStats, MemoryStats } from '../../telemetry/metrics.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
@@ -40,6 +40,10 @@ export interface Store {
   rollbackStats(): RollbackStats;
   /** All zero without a deny cache. */
   denyCacheStats(): DenyCacheStats;
+  /** All zero in memory. */
+  leaseStats(): LeaseStats;
+  /** Returns the number of tokens of a bucket that this process has leased. */
+  leasedTokens(key: string): number;
   /** Undefined if denials are not cached. */
   localCacheStats(): LocalCacheStats | undefined;
   /** One element per Redis; empty in memory. */
@@ -63,6 +67,7 @@ export interface Store {
 }
 
 export const NO_GIVE_BACKS: RollbackStats = { made: 0, failed: 0, skipped: 0 };
+export const NO_LEASES: LeaseStats = { tripsSaved: 0, tokensLapsed: 0, earlyDenials: 0 };
 export const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 
 /** Creates a store in memory with the bounds of the settings. */

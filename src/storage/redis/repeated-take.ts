@@ -3,6 +3,7 @@ import { MAX_COUNT } from '../../limiter/fixed-window.js';
 import { freesExpired, placeableHold } from '../../limiter/holds/hold.js';
 import { isCharge, type TimedRate } from '../../limiter/rate.js';
 import { addTo, TakeSnapshot } from '../../limiter/running-bucket.js';
+import { takeTokens } from '../../limiter/token-bucket.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { RepeatedRequest } from './repeated-request.js';
 import { encodeNumber } from './take-script.js';
@@ -122,6 +123,7 @@ export class RepeatedTake {
 
   /** Returns the outcome of the next request of the run; `item` is the request's own item. */
   next(item: RunItem, nowMicros: number): TakeOutcome {
+    if (item.count !== undefined) return this.nextSeveral(item, item.count, nowMicros);
     const { rate, hits } = item;
     const { state } = this;
     state.previousFullAtMicros = state.fullAtMicros;
@@ -134,5 +136,19 @@ export class RepeatedTake {
     if (rate.kind === 'window') state.count += hits;
     else addTo(state, this.refillWhole, this.refillRemainder, rate.refillDenominator);
     return rate.outcome(hits, state, nowMicros);
+  }
+
+  /** Returns the outcome of an item that stands for the next `count` requests of the run. */
+  private nextSeveral({ rate, hits }: RunItem, count: number, nowMicros: number): TakeOutcome {
+    const { state } = this;
+    const { wholeMicros, remainder } = state;
+    const granted = Math.min(count, this.passing);
+    this.passing -= granted;
+    state.previousFullAtMicros = state.fullAtMicros;
+    state.overLimit = granted < count;
+    if (rate.kind === 'window') state.count += granted * hits;
+    else takeTokens(state, rate, granted * hits);
+    const outcome = rate.outcome(hits, state, nowMicros);
+    return { ...outcome, grant: { granted, wholeMicros, remainder, nowMicros } };
   }
 }

@@ -237,15 +237,17 @@ export class ScriptBatch implements Linked<ScriptBatch> {
 
   private addRun(item: RunItem): RepeatedTake {
     const slot = this.buckets.slotOf(item);
-    const open = slot.last;
-    if (open instanceof RepeatedTake && open.accepts(item) && open.count < MAX_ENCODED) {
-      open.count++;
+    const { last: open } = slot;
+    const { count = 1 } = item;
+    if (open instanceof RepeatedTake && open.accepts(item) && open.count + count <= MAX_ENCODED) {
+      open.count += count;
       this.load += RUN_LOAD;
       return open;
     }
     // The enforcement of a single item does not affect the bucket.
     const ask = this.arguments.indexOf(item, 'enforce');
     const run = new RepeatedTake(item, slot, ask, this.countDeniedHits);
+    run.count = count;
     setLastStep(slot, run);
     this.steps = append(this.steps, run);
     this.load++;

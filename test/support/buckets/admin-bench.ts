@@ -47,6 +47,9 @@ export class AdminBench {
   callMicros = 0;
   policies: Map<string, CompiledPolicy>;
 
+  /** Number of tokens of each bucket that the process has leased. */
+  leased = 0;
+
   /** `redis`: whether answers contain Redis keys. */
   constructor(yaml: string, redis = false) {
     this.policies = policiesOf(yaml);
@@ -73,6 +76,7 @@ export class AdminBench {
           this.announced++;
           return this.unannounced;
         },
+        leasedTokens: () => this.leased,
         timeoutMicros: 1_000_000,
       },
       clock: this.clock,

@@ -49,6 +49,8 @@ const POLICY_WITH: Readonly<Record<Mapping, (fields: string) => string>> = {
   hold: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, hold: { ${fields} } } }`),
   priorities: (fields) =>
     descriptors(`{ key: k, descriptors: [{ key: m, rate_limit: { ${LIMIT}, priorities: { ${fields} } } }] }`),
+  lease: (fields) =>
+    descriptors(`{ key: k, rate_limit: { ${LIMIT}, algorithm: token_bucket, lease: { ${fields} } } }`),
   replaced_rule: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, replaces: [{ ${fields} }] } }`),
   denied_response: (fields) =>
     descriptors(`{ key: k, rate_limit: { ${LIMIT}, denied_response: { ${fields} } } }`),
@@ -93,6 +95,7 @@ const RATES = {
   concurrency: ['concurrency: { max: 5 }', 'concurrency: { max: 6 }'],
   hold: [LIMIT, `${LIMIT}, hold: { amount: 2 }`],
   priorities: [LIMIT, `${LIMIT}, priorities: { by: k, keep: { v: 2, w: 0 } }`],
+  lease: [LIMIT, `${LIMIT}, lease: { for: 50ms }`],
   allow_debt: [LIMIT, `${LIMIT}, allow_debt: true`],
   max_debt: [`${LIMIT}, allow_debt: true`, `${LIMIT}, allow_debt: true, max_debt: 2`],
 } as const;
@@ -118,6 +121,7 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
     on_store_failure: ['', 'on_store_failure: deny'],
     on_unmatched: ['', 'on_unmatched: ignore'],
     enforce_percent: ['', 'enforce_percent: 50'],
+    lease: ['', 'lease: { for: 50ms }'],
     derive: ['', `derive: [{ ${STEP} }]`],
     plans: [
       `descriptors: [{ ${NODE} }]`,
@@ -185,6 +189,11 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
     by: ['by: k, keep: { v: 2 }', 'by: m, keep: { v: 2 }'],
     keep: ['by: m, keep: { v: 2 }', 'by: m, keep: { v: 50% }'],
     unknown: ['by: m, keep: { v: 2, w: 0 }', 'by: m, keep: { v: 2, w: 0 }, unknown: w'],
+  },
+  lease: {
+    for: ['for: 50ms', 'for: 60ms'],
+    max: ['for: 50ms', 'for: 50ms, max: 50'],
+    exact: ['for: 50ms', 'for: 50ms, exact: false'],
   },
   replaced_rule: { name: ['name: first', 'name: second'] },
   denied_response: {

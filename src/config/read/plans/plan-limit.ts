@@ -1,3 +1,4 @@
+import type { LeaseSpec } from '../../../policy/leases.js';
 import type { PlanKey, PlanRate, RateKeys, RateSpec } from '../../../policy/plans/plan-rate.js';
 import { FIRST_COLUMN, PLAN_FLAGS } from '../../../policy/plans/plan-table.js';
 import type { Algorithm } from '../../../policy/policy.js';
@@ -23,6 +24,8 @@ import type { PlansReader } from './read-plans.js';
 export interface RateDefaults {
   /** `algorithm` of the file, or of the environment. */
   readonly algorithm: Algorithm;
+  /** `lease` of the file, or of the environment. */
+  readonly lease: LeaseSpec | undefined;
   /** `plans` of the file. */
   readonly plans: PlansReader | undefined;
   /** Whether an entry on the path of the limit selects a row of `plans`. */
@@ -34,6 +37,8 @@ export interface RateFields {
   readonly rate: RateSpec;
   readonly hold: HoldSpec | undefined;
   readonly priorities: PrioritySpec | undefined;
+  /** `lease` of the limit. */
+  readonly lease: LeaseSpec | undefined;
   /** Present if numbers of the rate come from a plan. */
   readonly plan?: PlanRate;
 }
@@ -117,8 +122,8 @@ function readWithValues(
   const columns = values.map(({ path, column, name, default: standard }) => {
     return { key: keyOf(path), column, name, default: standard };
   });
-  const { rate, hold, priorities } = fields;
-  return { rate, hold, priorities, plan: { ...fields.keys, columns } };
+  const { rate, hold, priorities, lease } = fields;
+  return { rate, hold, priorities, lease, plan: { ...fields.keys, columns } };
 }
 
 /**

@@ -258,6 +258,19 @@ test('changes nothing', async () => {
   expect(bench.memory.size).toBe(1);
 });
 
+test('says which part of a limit processes may have leased', async () => {
+  bench = new AdminBench(
+    `domain: d\ndescriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: 9, lease: { for: 50ms } } }]`,
+    true,
+  );
+  bench.leased = 7;
+  const { buckets } = await bench.ask({ action: 'show', entries: entriesOf('tenant=a') });
+  expect(buckets[0]?.note).toBe(
+    'Each process may take up to 100 in advance, which this number does not contain, and spends them within 50ms. ' +
+      'The process that answered has 7 left.',
+  );
+});
+
 test('reports that the store is unavailable', async () => {
   bench.broken = new StorageError('disconnected', 'Redis is not connected');
   const question = { action: 'show', entries: entriesOf('tenant=acme') };

@@ -53,6 +53,7 @@ describe('the page of all keys', () => {
     ['`concurrency`', 'concurrency'],
     ['`hold`', 'hold'],
     ['`priorities`', 'priorities'],
+    ['`lease`', 'lease'],
     ['item of `replaces`', 'replaced_rule'],
     ['`denied_response`', 'denied_response'],
     ['`phase`', 'phase_schedule'],

@@ -49,6 +49,7 @@ describe('the schema', () => {
     concurrency: definition('concurrency'),
     hold: definition('hold'),
     priorities: definition('priorities'),
+    lease: definition('lease'),
     replaced_rule: mappingOf(definition('replaces')),
     denied_response: mappingOf(definition('denied_response')),
     on_over: definition('on_over'),

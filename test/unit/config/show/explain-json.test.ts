@@ -96,6 +96,7 @@ describe('an explanation for machines', () => {
           denied_response: { body: 'later', content_type: 'text/html' },
           denied_response_of: 'rule',
           priorities: null,
+          lease: null,
           class: null,
           on_over: null,
           // biome-ignore lint/suspicious/noThenProperty: a key of policies
@@ -128,6 +129,7 @@ describe('an explanation for machines', () => {
           denied_response: null,
           denied_response_of: null,
           priorities: null,
+          lease: null,
           class: null,
           on_over: { allow: true, request_headers: [{ 'x-over': 'day' }], metadata: { tier: 2 } },
           // biome-ignore lint/suspicious/noThenProperty: a key of policies

@@ -48,6 +48,7 @@ const MESSAGES: Readonly<Record<Exclude<MappingName, 'plans' | 'plan_value'>, st
   concurrency: 'Concurrency',
   hold: 'Hold',
   priorities: 'Priorities',
+  lease: 'Lease',
   replaced_rule: 'RateLimitReplace',
   denied_response: 'DeniedBody',
   on_over: 'OnOver',
@@ -202,6 +203,7 @@ const POLICIES: readonly string[] = [
   file('on_unmatched: ignore'),
   file('enforce_percent: 0'),
   file('enforce_percent: 12.5'),
+  file('lease: { for: 20ms, max: 7, exact: false }'),
   file(
     'derive: [{ entry: k, from: [a, b], rules: [{ a: x, b: "/v1/{c,d}", value: y }, { b: "", value: z }] }]',
   ),
@@ -240,6 +242,8 @@ const POLICIES: readonly string[] = [
     place(`${DAY}, hold: { amount: 3, pair: oldest }`),
     place(`${DAY}, hold: { from: first_call }, max_debt: 0`),
     place(`${DAY}, priorities: { by: k, keep: { low: 12.5%, high: 3 }, unknown: high }`),
+    place(`${DAY}, lease: { for: 1.5s, max: 9, exact: false }`),
+    place(`${DAY}, lease: { for: 50ms }`),
   ]),
   ...[limit, limits].flatMap((place) => [
     place(`${DAY}, replaces: [{ name: m }, { name: o }]`),

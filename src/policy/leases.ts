@@ -1,0 +1,66 @@
+import type { Rate } from '../limiter/rate.js';
+import type { LeaseTerms } from '../limiter/rate-algorithm.js';
+import type { RateSpec } from './plans/plan-rate.js';
+
+/** Leases of a limit (`lease`), as plain data. */
+export interface LeaseSpec extends LeaseTerms {
+  /**
+   * Whether a token bucket leaves out of its capacity what refills during a lease. Otherwise, tokens that a process
+   * spends late would add to those that have refilled in the meantime.
+   */
+  readonly exact: boolean;
+}
+
+/** Bounds of `for`, in microseconds, and of `max`. */
+export const LEASE_FOR = { min: 5000, max: 10_000_000 } as const;
+export const LEASE_MAX = { min: 2, max: 10_000, default: 100 } as const;
+
+/** A limit without its leases. */
+interface UnleasedLimit {
+  readonly rate: Rate | RateSpec | undefined;
+  readonly lease: LeaseSpec | undefined;
+  readonly hold: object | undefined;
+  readonly priorities: object | undefined;
+  readonly quotaMode: boolean;
+  readonly nextLimit: string;
+}
+
+/** Returns why a limit cannot lease, as the end of a sentence with "because"; undefined if it can. */
+export function leaseRefusal(limit: UnleasedLimit): string | undefined {
+  const { rate, lease, hold, priorities, quotaMode, nextLimit } = limit;
+  if (rate === undefined || lease === undefined) return 'it has no leases';
+  if (rate.kind === 'concurrency') return 'slots are given back';
+  if (hold !== undefined) return 'its tokens are given back';
+  if (rate.maxDebt > 0) return 'charges are always allowed';
+  if (priorities !== undefined) return 'its classes have different limits';
+  if (quotaMode) return 'its denials depend on other quotas';
+  if (nextLimit !== '') return 'requests over it take from another limit';
+  if (rate.kind === 'window') return rate.requestsPerUnit === 0 ? 'it denies every request' : undefined;
+  const { tokensPerFill, fillIntervalMicros, maxTokens } = rate;
+  const isTooLong =
+    2n * BigInt(tokensPerFill) * BigInt(lease.forMicros) > BigInt(maxTokens) * BigInt(fillIntervalMicros);
+  if (!lease.exact || (!isTooLong && maxTokens > reservedTokens(rate, lease))) return undefined;
+  return 'more than half of its capacity refills during a lease';
+}
+
+/** Returns the tokens that refill during a lease, rounded up. */
+export function reservedTokens(
+  {
+    tokensPerFill,
+    fillIntervalMicros,
+  }: { readonly tokensPerFill: number; readonly fillIntervalMicros: number },
+  { forMicros }: LeaseTerms,
+): number {
+  const [refill, interval] = [BigInt(tokensPerFill) * BigInt(forMicros), BigInt(fillIntervalMicros)];
+  return Number((refill + interval - 1n) / interval);
+}
+
+/** Returns the rate of a limit, with its leases if it can lease. Every take of the limit uses this rate. */
+export function leasedRate(limit: UnleasedLimit & { readonly rate: RateSpec }): RateSpec {
+  const { rate, lease } = limit;
+  if (lease === undefined || rate.kind === 'concurrency' || leaseRefusal(limit) !== undefined) return rate;
+  const { forMicros, max, exact } = lease;
+  const terms = { forMicros, max };
+  if (rate.kind === 'window' || !exact) return { ...rate, lease: terms };
+  return { ...rate, maxTokens: rate.maxTokens - reservedTokens(rate, terms), lease: terms };
+}

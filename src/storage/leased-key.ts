@@ -1,0 +1,234 @@
+import type { Take, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
+import type { TimedRate } from '../limiter/rate.js';
+import type { Grant, LeaseTerms } from '../limiter/rate-algorithm.js';
+import { TakeSnapshot } from '../limiter/running-bucket.js';
+import { refillWhole, takeTokens } from '../limiter/token-bucket.js';
+
+/** The rate of a limit that leases. */
+export type LeasedRate = TimedRate & { readonly lease: LeaseTerms };
+
+/** Takes of a bucket during the life of a lease below which the process asks for no lease. */
+const MIN_TAKES = 4;
+/** Divisor of a lease: when this part of it is left, the process asks for the next one. */
+const LOW_WATER = 4;
+/** After a lease that arrived too late, the process waits this many times as long before it asks again. */
+const WAITS_AFTER_FAILURE = 8;
+
+/** A caller that waits for a lease. */
+export interface Waiter {
+  readonly takes: readonly Take[];
+  readonly deadlineMicros: number;
+  readonly resolve: (result: TakeResult | Promise<TakeResult>) => void;
+}
+
+/** Counts since start. */
+export interface LeaseCounts {
+  /** Requests that were decided with leased tokens, without the first one of each lease. */
+  tripsSaved: number;
+  /** Tokens that nobody had spent when their lease ended. */
+  tokensLapsed: number;
+  /** Takes that were denied while their bucket was not asked for a lease, see {@link LeasedKey.pause}. */
+  earlyDenials: number;
+}
+
+/** A lease that was asked for. */
+export interface LeaseRequest {
+  /** Number of tokens. */
+  readonly count: number;
+  readonly sentMicros: number;
+  readonly deadlineMicros: number;
+  readonly waiters: Waiter[];
+}
+
+/** Tokens that this process has taken from a bucket, and spends alone. Times are on the monotonic clock. */
+export class Lease {
+  tokens: number;
+  readonly granted: number;
+  /**
+   * Counts from the time of sending, so that the tokens are never spent later than `forMicros` after Redis took them,
+   * and never after the end of their window on Redis's clock. Using a lease does not prolong it.
+   */
+  readonly endsMicros: number;
+  /** Whether any token was spent. */
+  isUsed = false;
+  private readonly rate: LeasedRate;
+  /** The state of the bucket without the tokens that were spent. */
+  private readonly state: TakeSnapshot;
+  /** Redis's time at 0 on the monotonic clock. It is fast by the time that the call took to reach Redis. */
+  private readonly startMicros: number;
+  private readonly tellsTime: boolean;
+
+  constructor(rate: LeasedRate, grant: Grant, sentMicros: number, tellsTime: boolean) {
+    const { granted, wholeMicros, remainder, nowMicros } = grant;
+    this.rate = rate;
+    this.tokens = granted;
+    this.granted = granted;
+    this.state = new TakeSnapshot();
+    this.state.wholeMicros = wholeMicros;
+    this.state.remainder = remainder;
+    this.startMicros = nowMicros - sentMicros;
+    this.tellsTime = tellsTime;
+    const windowMicros = rate.kind === 'window' ? rate.endOf(rate.startOf(nowMicros)) - nowMicros : Infinity;
+    this.endsMicros = sentMicros + Math.min(rate.lease.forMicros, windowMicros);
+  }
+
+  /** Spends `spent` tokens. Returns the outcome of an item with `hits`. */
+  take(hits: number, spent: number, nowMicros: number): TakeOutcome {
+    const { rate, state } = this;
+    this.tokens -= spent;
+    const redisMicros = this.startMicros + nowMicros;
+    if (rate.kind === 'window') state.count += spent;
+    else {
+      if (state.wholeMicros < redisMicros) {
+        state.wholeMicros = redisMicros;
+        state.remainder = 0;
+      }
+      state.previousFullAtMicros = state.fullAtMicros;
+      takeTokens(state, rate, spent);
+    }
+    const outcome = rate.outcome(hits, state, redisMicros);
+    if (this.tellsTime) outcome.decidedMicros = redisMicros;
+    return outcome;
+  }
+}
+
+/** A bucket of a limit that leases: how often this process takes from it, and what the process has leased. */
+export class LeasedKey {
+  readonly rate: LeasedRate;
+  /** The lease that this process has asked for and not received. */
+  request: LeaseRequest | undefined;
+  private lease: Lease | undefined;
+  /** The lease that follows, which may end before this process uses it. */
+  private next: Lease | undefined;
+  /** Takes since `sinceMicros`, and in an equally long time before. */
+  private count = 0;
+  private countBefore = 0;
+  private sinceMicros: number;
+  private askAfterMicros = Number.NEGATIVE_INFINITY;
+  private pausedUntilMicros = Number.NEGATIVE_INFINITY;
+  /** The outcome of the lease that the store could not grant in full, and when it was asked for. */
+  private denied: TakeOutcome | undefined;
+  private deniedMicros = 0;
+  private readonly counts: LeaseCounts;
+
+  constructor(rate: LeasedRate, counts: LeaseCounts, nowMicros: number) {
+    this.rate = rate;
+    this.counts = counts;
+    this.sinceMicros = nowMicros;
+  }
+
+  /** Counts a take. */
+  note(nowMicros: number): void {
+    const { forMicros } = this.rate.lease;
+    const periods = Math.floor((nowMicros - this.sinceMicros) / forMicros);
+    if (periods > 0) {
+      this.countBefore = periods === 1 ? this.count : 0;
+      this.count = 0;
+      this.sinceMicros += periods * forMicros;
+    }
+    this.count++;
+  }
+
+  /**
+   * Returns the number of tokens to ask for: half of the takes during the life of a lease, so that all of them are
+   * likely to be spent. 0 if the key is not hot enough.
+   */
+  size(nowMicros: number): number {
+    const { forMicros, max } = this.rate.lease;
+    const past = Math.max(0, 1 - (nowMicros - this.sinceMicros) / forMicros);
+    const takes = this.count + this.countBefore * past;
+    return takes < MIN_TAKES ? 0 : Math.min(max, Math.floor(takes / 2));
+  }
+
+  /** Returns a lease that has at least `hits` tokens, and at least one. */
+  leaseFor(hits: number, nowMicros: number): Lease | undefined {
+    this.dropEnded(nowMicros);
+    const { lease, next } = this;
+    const least = hits === 0 ? 1 : hits;
+    if (lease !== undefined && lease.tokens >= least) return lease;
+    return next !== undefined && next.tokens >= least && next.endsMicros > nowMicros ? next : undefined;
+  }
+
+  /** Number of tokens that are leased now. */
+  tokens(nowMicros: number): number {
+    this.dropEnded(nowMicros);
+    return (this.lease?.tokens ?? 0) + (this.next?.tokens ?? 0);
+  }
+
+  /** Whether this process should ask for another lease: it has none, or little of it is left. */
+  wantsLease(nowMicros: number): boolean {
+    if (this.request !== undefined || this.next !== undefined || nowMicros < this.askAfterMicros)
+      return false;
+    if (this.isPaused(nowMicros)) return false;
+    return this.lease === undefined || this.lease.tokens * LOW_WATER <= this.lease.granted;
+  }
+
+  /** Handles the outcome of a lease that was asked for. Returns false if it arrived too late, or not at all. */
+  receive(request: LeaseRequest, outcome: TakeOutcome | undefined, nowMicros: number): boolean {
+    const { sentMicros, count } = request;
+    const isCurrent = this.request === request;
+    if (isCurrent) this.request = undefined;
+    const grant = outcome?.grant;
+    const lease = grant && new Lease(this.rate, grant, sentMicros, outcome?.decidedMicros !== undefined);
+    if (outcome === undefined || lease === undefined || !isCurrent || lease.endsMicros <= nowMicros) {
+      this.counts.tokensLapsed += lease?.granted ?? 0;
+      this.askAfterMicros = nowMicros + WAITS_AFTER_FAILURE * (nowMicros - sentMicros);
+      return false;
+    }
+    // An empty lease is dropped when the key is used.
+    if (this.lease === undefined) this.lease = lease;
+    else this.next = lease;
+    if (lease.granted < count) this.pause(outcome, request, nowMicros);
+    return true;
+  }
+
+  /**
+   * Denies takes without a call until `count` tokens have refilled, at most for half the life of a lease. Otherwise, a
+   * key over its limit would ask for each token separately. `denied` is the store's outcome. A pause ends with the
+   * window at the latest.
+   */
+  private pause(denied: TakeOutcome, { count, sentMicros }: LeaseRequest, nowMicros: number): void {
+    const { rate } = this;
+    const hasTokensMicros =
+      rate.kind === 'window' ? sentMicros + denied.waitMicros : nowMicros + refillWhole(rate, count);
+    this.pausedUntilMicros = Math.min(nowMicros + rate.lease.forMicros / 2, hasTokensMicros);
+    this.denied = denied;
+    this.deniedMicros = sentMicros;
+  }
+
+  /** Ends the pause, because tokens may have been added to the bucket. */
+  resume(): void {
+    this.pausedUntilMicros = Number.NEGATIVE_INFINITY;
+  }
+
+  isPaused(nowMicros: number): boolean {
+    return nowMicros < this.pausedUntilMicros;
+  }
+
+  /** Returns the outcome of a take during a pause. */
+  denial(hits: number, nowMicros: number): TakeOutcome {
+    const { rate } = this;
+    const { remaining, waitMicros, used } = this.denied as TakeOutcome;
+    const more = rate.kind === 'window' ? 0 : refillWhole(rate, Math.min(hits, rate.maxTokens) - 1);
+    const waited = nowMicros - this.deniedMicros;
+    const wait = Math.ceil(Math.max(this.pausedUntilMicros - nowMicros, waitMicros + more - waited));
+    return { overLimit: true, remaining, waitMicros: wait, used, uncollectedHits: 0, cached: true };
+  }
+
+  /** Ends all leases, also those that were asked for. */
+  end(): void {
+    this.counts.tokensLapsed += (this.lease?.tokens ?? 0) + (this.next?.tokens ?? 0);
+    this.lease = undefined;
+    this.next = undefined;
+    this.request = undefined;
+    this.resume();
+  }
+
+  private dropEnded(nowMicros: number): void {
+    while (this.lease !== undefined && (this.lease.tokens === 0 || this.lease.endsMicros <= nowMicros)) {
+      this.counts.tokensLapsed += this.lease.tokens;
+      this.lease = this.next;
+      this.next = undefined;
+    }
+  }
+}
