@@ -154,7 +154,10 @@ describe('a request between two Redis', () => {
   test('is given back once, though the answer to that is lost', async () => {
     await useUp();
     const before = await stored();
-    await takeAnd(async () => mainProxy.pause('replies'));
+    await takeAnd(async () => {
+      await waitFor('the reply of the main Redis', () => main.inFlight === 0);
+      mainProxy.pause('replies');
+    });
     await waitFor('the main Redis to have it back', async () => (await stored()) === before);
     await takeFrom(await direct(), takeItem('b', HUNDRED, { hits: 50 }));
     mainProxy.disconnect();

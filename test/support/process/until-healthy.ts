@@ -10,7 +10,8 @@ export async function untilHealthy(
   name: string,
   started: StartedProcess,
   httpPort: number,
-  timeoutMs?: number,
+  // A machine under load may need more than a minute to start a server with many policies.
+  timeoutMs = 120_000,
 ): Promise<void> {
   try {
     await waitFor(
