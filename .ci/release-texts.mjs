@@ -1,24 +1,41 @@
 // The texts that a release changes: the next version, and all texts that contain the previous version.
 
-const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;
+const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-rc\.([1-9]\d*))?$/;
 const PARTS = ['major', 'minor', 'patch'];
 const UNRELEASED = '## [Unreleased]\n';
 const EMPTY_UNRELEASED = `${UNRELEASED}\n### Added\n\n### Changed\n\n### Fixed\n`;
+const BREAKING = '- **Breaking:** ';
 
-const numbersOf = (version) => VERSION.exec(version)?.slice(1).map(Number);
+/** Returns the numbers of a version. A candidate (`1.0.0-rc.1`) comes before its release. */
+function numbersOf(version) {
+  const found = VERSION.exec(version);
+  return found?.slice(1).map((part) => (part === undefined ? Number.POSITIVE_INFINITY : Number(part)));
+}
+
+/** Returns the next version of a part. A candidate is the next one itself, if it differs from the last in this part. */
+function following(current, part) {
+  const [major, minor, patch, candidate] = numbersOf(current);
+  const numbers = [major, minor, patch];
+  const isNext = candidate !== Number.POSITIVE_INFINITY && numbers.slice(part + 1).every((one) => one === 0);
+  return numbers.map((one, at) => (at < part || isNext ? one : at === part ? one + 1 : 0)).join('.');
+}
 
 /**
- * Returns the version that `wanted` (major, minor, patch or x.y.z) selects after `current` (x.y.z). Returns undefined
- * if `wanted` is invalid, or not later than `current`.
+ * Returns the version that `wanted` (major, minor, patch, x.y.z or x.y.z-rc.n) selects after `current`. Returns
+ * undefined if `wanted` is invalid, or earlier than `current`. The current version itself may not be released yet.
  */
 export function nextVersion(current, wanted) {
-  const numbers = numbersOf(current);
   const part = PARTS.indexOf(wanted);
-  if (part !== -1) return numbers.map((one, at) => (at < part ? one : at === part ? one + 1 : 0)).join('.');
+  if (part !== -1) return following(current, part);
   const target = numbersOf(wanted);
-  const differs = target?.findIndex((one, at) => one !== numbers[at]) ?? -1;
-  return differs !== -1 && target[differs] > numbers[differs] ? wanted : undefined;
+  if (target === undefined) return undefined;
+  const numbers = numbersOf(current);
+  const differs = target.findIndex((one, at) => one !== numbers[at]);
+  return differs === -1 || target[differs] > numbers[differs] ? wanted : undefined;
 }
+
+/** Returns whether a version is a candidate, which nobody gets without asking for it. */
+export const isCandidate = (version) => version.includes('-');
 
 /**
  * Returns the start and end of the Unreleased part of a changelog, without its heading, or undefined if the part is
@@ -32,21 +49,53 @@ function unreleasedIn(changelog) {
   return { heading, start, end: next === null ? changelog.length : start + next.index };
 }
 
-/** Returns the entries under Unreleased, without empty sections, or '' if the part is empty. */
+/** Returns sections of a changelog with all breaking changes in a section of their own, which comes first. */
+function breakingFirst(sections) {
+  const breaking = [];
+  const rest = sections.map((section) => {
+    const title = /^### (.*)/.exec(section)?.[1];
+    return section
+      .split(/^(?=- )/m)
+      .filter((entry) => {
+        if (!entry.startsWith(BREAKING)) return true;
+        breaking.push(`- **${title}:** ${entry.slice(BREAKING.length)}`);
+        return false;
+      })
+      .join('');
+  });
+  if (breaking.length === 0) return rest;
+  const at = rest.findIndex((section) => section.startsWith('### '));
+  const entries = breaking.map((entry) => `${entry.trimEnd()}\n`).join('');
+  return rest.toSpliced(at, 0, `### Breaking\n\n${entries}`);
+}
+
+/**
+ * Returns the entries under Unreleased, without empty sections, or '' if the part is empty. Entries that begin with
+ * `**Breaking:**` move to the section Breaking, with the name of their section.
+ */
 export function unreleasedNotes(changelog) {
   const found = unreleasedIn(changelog);
   if (found === undefined) return '';
-  return changelog
-    .slice(found.start, found.end)
-    .split(/^(?=### )/m)
+  const text = changelog.slice(found.start, found.end);
+  if (!/^- /m.test(text)) return '';
+  return breakingFirst(text.split(/^(?=### )/m))
     .map((section) => section.trim())
-    .filter((section) => /^- /m.test(section))
+    .filter((section) => section !== '' && (!section.startsWith('### ') || /^- /m.test(section)))
     .join('\n\n');
+}
+
+/** Returns the entries of a released version, without its heading, or undefined if the changelog does not have it. */
+export function notesOf(changelog, version) {
+  const start = changelog.indexOf(`## [${version}] - `);
+  if (start === -1) return undefined;
+  const text = changelog.slice(changelog.indexOf('\n', start) + 1);
+  const next = /^(?:## |\[[^\]]+\]: )/m.exec(text);
+  return text.slice(0, next?.index).trim();
 }
 
 /** Returns links from each version in a changelog to its changes, with the paths of GitHub, Gitea and Forgejo. */
 function links(changelog, repository) {
-  const versions = [...changelog.matchAll(/^## \[(\d+\.\d+\.\d+)\]/gm)].map(([, version]) => version);
+  const versions = [...changelog.matchAll(/^## \[(\d+\.\d+\.\d+[-\w.]*)\]/gm)].map(([, version]) => version);
   const lines = [`[Unreleased]: ${repository}/compare/v${versions[0]}...HEAD`];
   for (const [at, version] of versions.entries()) {
     const before = versions[at + 1];
@@ -63,7 +112,7 @@ function links(changelog, repository) {
 export function releasedChangelog(changelog, version, date, repository) {
   const { heading, end } = unreleasedIn(changelog);
   const notes = unreleasedNotes(changelog);
-  const rest = changelog.slice(end).replaceAll(/^\[(Unreleased|\d+\.\d+\.\d+)\]: .*\n/gm, '');
+  const rest = changelog.slice(end).replaceAll(/^\[(Unreleased|\d+\.\d+\.\d+[-\w.]*)\]: .*\n/gm, '');
   const parts = [
     changelog.slice(0, heading) + EMPTY_UNRELEASED,
     `## [${version}] - ${date}`,
@@ -84,9 +133,9 @@ const escaped = (version) => version.replaceAll('.', '\\.');
 
 /** Returns a text in which each tag, file name or label with weir's version `from` has the version `to`. */
 export function namingVersion(text, from, to) {
-  const before = String.raw`(?<=\bweir[:-]|\bversion=")`;
+  const before = String.raw`(?<=\bweir(?:-chart)?[:-]|\bversion(?:=|":)"|\bVERSION=)`;
   const label = String.raw`(?<=app\.kubernetes\.io/version: "?)`;
-  return text.replaceAll(new RegExp(`(?:${before}|${label})${escaped(from)}(?![\\w.]*\\d)`, 'g'), to);
+  return text.replaceAll(new RegExp(`(?:${before}|${label})${escaped(from)}(?![-\\w.]*\\d)`, 'g'), to);
 }
 
 /**
@@ -105,4 +154,39 @@ export function chartWithVersion(text, version) {
   return text.replaceAll(/^(version|appVersion):.*$/gm, (_, key) =>
     key === 'version' ? `version: ${version}` : `appVersion: "${version}"`,
   );
+}
+
+/** Returns the values.yaml of the chart with this image ({repository, digest}) as the default. */
+export function imageInValues(text, { repository, digest }) {
+  const section = /^image:\n(?: .*\n)+/m.exec(text)?.[0];
+  const changed = section
+    ?.replace(/^ {2}repository: .*$/m, `  repository: ${repository}`)
+    .replace(/^ {2}digest: .*$/m, `  digest: ${digest}`);
+  if (!changed?.includes(repository) || !changed.includes(digest))
+    throw new Error('values.yaml has no image.repository and image.digest');
+  return text.replace(section, changed);
+}
+
+const SECTIONS = ['Breaking', 'Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
+
+/**
+ * Returns why notes cannot be those of `version`, or undefined. A patch contains only fixes, only a major version (or
+ * 0.x) breaks something, and each release tells what is new or fixed.
+ */
+export function notesProblem(notes, version) {
+  const titles = [...notes.matchAll(/^### (.*)$/gm)].map(([, title]) => title);
+  const unknown = titles.find((title) => !SECTIONS.includes(title));
+  if (unknown !== undefined) return `the section ${unknown} is not one of ${SECTIONS.join(', ')}`;
+  const [major, minor, patch] = numbersOf(version);
+  const has = (title) => titles.includes(title);
+  if (patch > 0) {
+    const other = titles.find((title) => !['Fixed', 'Security'].includes(title));
+    if (other !== undefined) return `${version} is a patch, but its notes have the section ${other}`;
+    return titles.length === 0 ? `${version} has no notes` : undefined;
+  }
+  if (has('Breaking') && minor > 0 && major > 0)
+    return `${version} is a minor version, but its notes have breaking changes`;
+  for (const title of ['Added', 'Fixed', ...(minor === 0 && major > 1 ? ['Breaking'] : [])])
+    if (!has(title)) return `the notes of ${version} have no section ${title}`;
+  return undefined;
 }

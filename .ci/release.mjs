@@ -1,11 +1,13 @@
 // `npm run release -- <major|minor|patch|x.y.z>`: makes a release from a clean main branch, and pushes nothing. See
 // docs/internals/releasing.md.
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join, relative } from 'node:path';
-import { build, install } from './prepare.mjs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CHART, chartFile, hasChart, makeDist } from './dist.mjs';
+import { gate } from './gate.mjs';
+import { rehearse } from './rehearse.mjs';
 import {
   chartWithVersion,
+  isCandidate,
   manifestWithVersion,
   namingVersion,
   nextVersion,
@@ -13,28 +15,28 @@ import {
   repositoryOf,
   unreleasedNotes,
 } from './release-texts.mjs';
-import { writeSbom } from './sbom.mjs';
 import { Impossible, main, must, root, run, say } from './shell.mjs';
 import { presentTool } from './tools.mjs';
 
 const BRANCH = 'main';
-const CHART = 'deploy/helm/weir';
 const DIST = 'dist';
 const PLATFORMS = 'linux/amd64,linux/arm64';
 /** Files that contain the version in commands that users type. */
 const NAMING = ['README.md', 'docs', 'deploy', 'test'];
-const USAGE = `Usage: npm run release -- <major|minor|patch|x.y.z> [--dry-run] [--without-chart]
+const USAGE = `Usage: npm run release -- <major|minor|patch|x.y.z|x.y.z-rc.n> [--dry-run] [--without-chart]
+       npm run release -- --gate | --rehearse
 
 Sets the version, dates the changelog, builds the files to publish in dist/, commits and tags. Prints the commands that
 publish the release, and pushes nothing.
 
   --dry-run        check whether the release is possible, and show the changes without making them
   --without-chart  omit the Helm chart from dist/; use this option if Helm is not installed
+  --gate           run the tests and benchmarks that the version in package.json must pass before its release
+  --rehearse       publish to a registry on this machine, sign with a key made for this, and verify
 `;
 
 const read = (path) => readFileSync(join(root, path), 'utf8');
 const git = (...args) => must(`git ${args[0]}`, 'git', args);
-const hasChart = () => existsSync(join(root, CHART, 'Chart.yaml'));
 
 /** Returns the reasons why `version` cannot be released now. The list is empty if it can. */
 async function obstacles(version, helm, withoutChart) {
@@ -81,62 +83,39 @@ async function changedTexts(version) {
   return texts;
 }
 
-/** Creates dist/ from the current tree: packages, schema, bill of materials, checksums. */
-async function makeDist(helm) {
-  const at = (...names) => join(root, DIST, ...names);
-  rmSync(at(), { recursive: true, force: true });
-  mkdirSync(at('npm'), { recursive: true });
-  await install();
-  await build();
-  // Skips the prepack script, which would check the build again.
-  await must('npm pack', 'npm', ['pack', '--ignore-scripts', '--pack-destination', at('npm')]);
-  if (helm !== undefined && hasChart()) {
-    mkdirSync(at('helm'));
-    await must('helm package', helm, ['package', join(root, CHART), '--destination', at('helm')]);
-  }
-  writeFileSync(at('policy.schema.json'), read('deploy/policy.schema.json'));
-  writeSbom(at('sbom.cdx.json'));
-  const files = readdirSync(at(), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(at(), join(entry.parentPath, entry.name)))
-    .sort();
-  const sums = files.map((path) => {
-    const digest = createHash('sha256')
-      .update(readFileSync(at(path)))
-      .digest('hex');
-    return `${digest}  ${path}\n`;
-  });
-  writeFileSync(at('SHA256SUMS'), sums.join(''));
-  return [...files, 'SHA256SUMS'].map((path) => `${DIST}/${path}`);
-}
-
-/** Returns the commands that publish a release, for a person to review, complete and run. */
+/**
+ * Returns the commands that publish a release, for a person to review and run. The tag starts the workflow, which
+ * signs.
+ */
 function publishing(version, withChart) {
-  const manifest = JSON.parse(read('package.json'));
-  const { name } = manifest;
-  const repository = repositoryOf(manifest);
+  const { name, private: isPrivate } = JSON.parse(read('package.json'));
+  const repository = repositoryOf(JSON.parse(read('package.json')));
   const labels = [
     'org.opencontainers.image.revision="$(git rev-parse HEAD)"',
     'org.opencontainers.image.created="$(git log -1 --format=%cI)"',
     ...(repository === undefined ? [] : [`org.opencontainers.image.source=${repository}`]),
   ];
+  const candidate = isCandidate(version);
   const image = [
     `docker buildx build -f deploy/Dockerfile --platform ${PLATFORMS}`,
     '--provenance=mode=max --sbom=true',
     ...labels.map((label) => `--label ${label}`),
-    `--tag "$IMAGE:${version}" --tag "$IMAGE:latest" --push .`,
+    `--tag "$IMAGE:${version}"${candidate ? '' : ' --tag "$IMAGE:latest"'} --push .`,
   ];
   return [
-    '# nothing has been pushed; these commands publish the release',
+    '# nothing has been pushed; this command publishes the release, because .github/workflows/release.yml builds and',
+    '# signs everything for a new tag',
+    `git push origin ${BRANCH} v${version}`,
+    '',
+    '# without the workflow: the same files without signatures',
     'IMAGE=registry.example.com/weir          # yours',
     ...(withChart ? ['CHARTS=oci://registry.example.com/charts # yours'] : []),
-    `git push origin ${BRANCH} v${version}`,
     image.join(' \\\n  '),
-    ...(manifest.private === true
+    ...(isPrivate === true
       ? [`# npm rejects the next command while package.json contains "private": true`]
       : []),
-    `npm publish ${DIST}/npm/${name}-${version}.tgz`,
-    ...(withChart ? [`helm push ${DIST}/helm/${basename(CHART)}-${version}.tgz "$CHARTS"`] : []),
+    `npm publish ${DIST}/${name}-${version}.tgz${candidate ? ' --tag next' : ''}`,
+    ...(withChart ? [`helm push ${DIST}/${chartFile(version)} "$CHARTS"`] : []),
   ].join('\n');
 }
 
@@ -147,7 +126,7 @@ async function release(version, helm) {
   let made;
   try {
     for (const [path, text] of texts) writeFileSync(join(root, path), text);
-    made = await makeDist(helm);
+    made = await makeDist(join(root, DIST), helm);
     await git('add', '--', ...paths);
     // A hook, or a missing signing key, may reject either command.
     await git('commit', '--quiet', '--message', `Release ${version}`);
@@ -161,7 +140,7 @@ async function release(version, helm) {
     throw error;
   }
   say(`${version} is committed and tagged as v${version}`);
-  for (const path of made) say(`created ${path}`);
+  for (const name of made) say(`created ${DIST}/${name}`);
 }
 
 async function showPlan(version) {
@@ -179,6 +158,11 @@ await main(async () => {
     process.stdout.write(USAGE);
     return;
   }
+  const alone = { '--gate': () => gate(), '--rehearse': rehearse }[args[0]];
+  if (alone !== undefined && args.length === 1) {
+    await alone();
+    return;
+  }
   const current = JSON.parse(read('package.json')).version;
   const unknown = flags.find((flag) => !['--dry-run', '--without-chart'].includes(flag));
   const version = wanted === undefined ? undefined : nextVersion(current, wanted);
@@ -188,7 +172,7 @@ await main(async () => {
         ? `unknown option ${unknown}`
         : wanted === undefined || more.length > 0
           ? 'specify one version'
-          : `${wanted} is not a valid version; use major, minor, patch or a version later than ${current}`;
+          : `${wanted} is not a valid version; use major, minor, patch or a version from ${current} on`;
     process.stderr.write(`weir: ${reason}\n\n${USAGE}`);
     process.exitCode = 2;
     return;

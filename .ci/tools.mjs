@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { arch } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { fetchDebianProgram } from './debian.mjs';
 import { nodeOfNpm } from './node-package.mjs';
 import { Impossible, isProgram, main, must, root, run, say } from './shell.mjs';
@@ -108,6 +108,18 @@ function fontsConf(fonts) {
 `;
 }
 
+/** The Node.js of the image, with its checksum for each machine. */
+export const NODE24 = {
+  'linux-x64': [
+    '24.21.0',
+    'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+  ],
+  'linux-arm64': [
+    '24.21.0',
+    'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+  ],
+};
+
 const GO_126 = 'install Go 1.26 or later';
 const CONFORMANCE = 'connectrpc.com/conformance';
 
@@ -150,6 +162,14 @@ async function goBuild(name) {
     await must('go build', 'go', args, { cwd: join(root, '.ci'), env: GO_ENV });
   })();
   await built;
+  return join(folder, name);
+}
+
+/** Builds a Go program with the versions of its own module (path@version). Resolves with its path. */
+async function goInstall(folder, program) {
+  const name = basename(program.split('@')[0]);
+  const env = { ...process.env, CGO_ENABLED: '0', GOBIN: folder, GOFLAGS: '-mod=mod' };
+  await must(`go install ${name}`, 'go', ['install', ...GO_FLAGS, program], { env });
   return join(folder, name);
 }
 
@@ -262,11 +282,29 @@ const CATALOGUE = {
     optional: 'the tests with ghz',
     without: GO_126,
     // Not in the workspace, because it needs an older version of grpc-go.
-    async fetch(folder) {
-      const env = { ...process.env, CGO_ENABLED: '0', GOBIN: folder, GOFLAGS: '-mod=mod' };
-      const args = ['install', ...GO_FLAGS, `github.com/bojand/ghz/cmd/ghz@${this.pin}`];
-      await must('go install ghz', 'go', args, { env });
-      return join(folder, 'ghz');
+    fetch(folder) {
+      return goInstall(folder, `github.com/bojand/ghz/cmd/ghz@${this.pin}`);
+    },
+  },
+  crane: {
+    what: 'crane',
+    pin: 'v0.22.1',
+    optional: 'the rehearsal of a release',
+    without: GO_126,
+    version: ['registry', 'serve', '--help'], // `crane version` is empty in a build without Git
+    fetch(folder) {
+      return goInstall(folder, `github.com/google/go-containerregistry/cmd/crane@${this.pin}`);
+    },
+  },
+  cosign: {
+    what: 'cosign',
+    pin: 'v3.1.3',
+    optional: 'the rehearsal of a release',
+    without: GO_126,
+    version: ['version'],
+    // Not in the workspace, because it shares hundreds of modules with the other programs, in other versions.
+    fetch(folder) {
+      return goInstall(folder, `github.com/sigstore/cosign/v3/cmd/cosign@${this.pin}`);
     },
   },
   connectconformance: {
@@ -315,19 +353,7 @@ const CATALOGUE = {
       return launcher(folder, `env PYTHONPATH='${folder}' python3`);
     },
   },
-  node24: nodeOfNpm(
-    {
-      'linux-x64': [
-        '24.21.0',
-        'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
-      ],
-      'linux-arm64': [
-        '24.21.0',
-        'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
-      ],
-    },
-    { what: 'Node.js 24', without: 'install Node.js 24' },
-  ),
+  node24: nodeOfNpm(NODE24, { what: 'Node.js 24', without: 'install Node.js 24' }),
   node22: nodeOfNpm(
     {
       'linux-x64': [
@@ -463,8 +489,10 @@ export const TEST_TOOLS = [
   'chromium',
   'node20',
 ];
+/** The tools for the rehearsal of a release (rehearse.mjs). */
+export const RELEASE_TOOLS = ['cosign', 'crane', 'helm'];
 /** The tools for `npm run test:matrix`. */
-export const MATRIX_TOOLS = [...TEST_TOOLS, 'node22'];
+export const MATRIX_TOOLS = [...new Set([...TEST_TOOLS, ...RELEASE_TOOLS, 'node22'])];
 
 /**
  * Returns the variable that tells tests the path of a program, such as `WEIR_TEST_REDIS_SERVER` for `redis-server`

@@ -27,8 +27,12 @@ const helm = optionalToolPath('helm');
 const current = (
   JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as { version: string }
 ).version;
-const [major = 0, minor = 0] = current.split('.').map(Number);
-const next = `${major}.${minor + 1}.0`;
+const [major = 0, minor = 0, patch = 0] = current.split(/[.-]/).map(Number);
+// After a candidate of a minor version, the next minor version is that version.
+const next = current.includes('-') && patch === 0 ? `${major}.${minor}.0` : `${major}.${minor + 1}.0`;
+
+/** The newest version with a section in the changelog. */
+const released = /^## \[(\d[^\]]*)\]/m.exec(readFileSync(join(repositoryRoot, 'CHANGELOG.md'), 'utf8'))?.[1];
 
 const folder = new TempDir();
 const hasChart = existsSync(join(repositoryRoot, CHART)) && helm !== undefined;
@@ -94,17 +98,12 @@ test.each([
   [
     'with an invalid word',
     ['big'],
-    'big is not a valid version; use major, minor, patch or a version later than',
-  ],
-  [
-    'with the current version',
-    [current],
-    `${current} is not a valid version; use major, minor, patch or a version later than`,
+    `big is not a valid version; use major, minor, patch or a version from ${current} on`,
   ],
   [
     'with an earlier version',
     ['0.0.1'],
-    '0.0.1 is not a valid version; use major, minor, patch or a version later than',
+    `0.0.1 is not a valid version; use major, minor, patch or a version from ${current} on`,
   ],
   ['with two versions', ['minor', 'patch'], 'specify one version'],
   ['with an unknown option', ['minor', '--force'], 'unknown option --force'],
@@ -112,7 +111,7 @@ test.each([
   const ended = await release(...args);
   expect(ended).toMatchObject({ code: 2, stdout: '' });
   expect(ended.stderr).toContain(`weir: ${reason}`);
-  expect(ended.stderr).toContain('Usage: npm run release -- <major|minor|patch|x.y.z>');
+  expect(ended.stderr).toContain('Usage: npm run release -- <major|minor|patch|x.y.z|x.y.z-rc.n>');
 });
 
 test('refuses another branch, a changed tree and an existing tag in one message, and changes nothing', async () => {
@@ -161,6 +160,15 @@ test('refuses a changelog without new entries', async () => {
   expect(ended.code).toBe(1);
   expect(ended.stderr).toContain('CHANGELOG.md has no entries under "## [Unreleased]"');
   await git('checkout', '--quiet', '--', 'CHANGELOG.md');
+});
+
+test('the version in package.json can be released, if it has no tag', async () => {
+  const ended = await release(current, '--dry-run');
+  expect(ended).toMatchObject({ code: 0, stderr: '' });
+  expect(ended.stdout).toContain(`git push origin main v${current}`);
+  // Nobody gets a candidate without asking for it.
+  expect(ended.stdout.includes(' --tag next')).toBe(current.includes('-'));
+  expect(ended.stdout.includes('--tag "$IMAGE:latest"')).toBe(!current.includes('-'));
 });
 
 test('--dry-run prints the steps and changes nothing', async () => {
@@ -237,21 +245,21 @@ test('commits, tags, fills dist/ and prints what would be pushed', async () => {
   }
 
   // The changelog has a new section with its date, without empty subsections.
-  const [head = ''] = read('CHANGELOG.md').split(`## [${current}]`);
+  const [head = ''] = read('CHANGELOG.md').split(`## [${released}]`);
   const [, unreleased, date, notes] =
-    /## \[Unreleased\]\n([\s\S]*)## \[[\d.]+\] - (\d{4}-\d\d-\d\d)\n([\s\S]*)$/.exec(head) ?? [];
+    /## \[Unreleased\]\n([\s\S]*)## \[[-\w.]+\] - (\d{4}-\d\d-\d\d)\n([\s\S]*)$/.exec(head) ?? [];
   expect(unreleased).toBe('\n### Added\n\n### Changed\n\n### Fixed\n\n');
   expect(Math.abs(Date.parse(date ?? '') - Date.now())).toBeLessThan(2 * 86_400_000);
   expect(notes).toBe(`\n${ENTRIES.replace('### Changed\n\n', '')}\n`);
   const links = [
     `[Unreleased]: https://example.com/weir/compare/v${next}...HEAD`,
-    `[${next}]: https://example.com/weir/compare/v${current}...v${next}`,
+    `[${next}]: https://example.com/weir/compare/v${released}...v${next}`,
   ];
   expect(read('CHANGELOG.md')).toContain(`\n\n${links.join('\n')}\n`);
 
   // The published files have correct checksums.
-  const chart = hasChart ? [`helm/weir-${next}.tgz`] : [];
-  const made = [...chart, `npm/weir-${next}.tgz`, 'policy.schema.json', 'sbom.cdx.json'];
+  const chart = hasChart ? [`weir-chart-${next}.tgz`] : [];
+  const made = ['policy.schema.json', 'sbom.cdx.json', `weir-${next}.tgz`, ...chart];
   const sums = made.map(
     (path) =>
       `${createHash('sha256')
@@ -265,7 +273,7 @@ test('commits, tags, fills dist/ and prints what would be pushed', async () => {
   });
   const unpacked = folder.join('build/unpacked');
   await runToEnd('mkdir', ['-p', unpacked]);
-  await runToEnd('tar', ['-xzf', folder.join(`dist/npm/weir-${next}.tgz`), '-C', unpacked]);
+  await runToEnd('tar', ['-xzf', folder.join(`dist/weir-${next}.tgz`), '-C', unpacked]);
   expect(JSON.parse(read('build/unpacked/package/build/package.json'))).toMatchObject({ version: next });
 
   // The commands cover every distribution channel, and both architectures.
@@ -274,8 +282,8 @@ test('commits, tags, fills dist/ and prints what would be pushed', async () => {
     '--platform linux/amd64,linux/arm64',
     '--label org.opencontainers.image.source=https://example.com/weir',
     `--tag "$IMAGE:${next}"`,
-    `npm publish dist/npm/weir-${next}.tgz`,
-    ...(hasChart ? [`helm push dist/helm/weir-${next}.tgz "$CHARTS"`] : []),
+    `npm publish dist/weir-${next}.tgz`,
+    ...(hasChart ? [`helm push dist/weir-chart-${next}.tgz "$CHARTS"`] : []),
   ])
     expect(ended.stdout).toContain(command);
 });

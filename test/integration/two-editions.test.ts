@@ -7,6 +7,7 @@ import type { Redis } from 'ioredis';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { redisClient } from '../support/redis/redis-client.js';
@@ -51,6 +52,7 @@ const missing = firstEditionMissing();
   `the first edition and this version on one Redis${missing === undefined ? '' : ` (${missing})`}`,
   () => {
     const folder = new TempDir();
+    let main: string;
     let redis: RedisServer;
     let admin: Redis;
     /** The first edition and this version, with the smaller and the larger last limit. */
@@ -61,7 +63,7 @@ const missing = firstEditionMissing();
     const servers = (): readonly Server[] => [first, now, firstLarge, nowLarge];
 
     beforeAll(async () => {
-      const main = buildFirstEdition(folder);
+      main = buildFirstEdition(folder);
       redis = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
       admin = redisClient(redis.port);
       const start = async (hours: number, older: boolean): Promise<Server> => {
@@ -226,6 +228,55 @@ const missing = firstEditionMissing();
       }
       // Two servers of this version never allow more than the larger limit, here an equal number of tokens.
       expect(await passed(entry('this'), [now, nowLarge])).toBeLessThanOrEqual(20);
+    });
+
+    test('replace each other one by one, up and back, under load and without a failed call', async () => {
+      const env = {
+        REDIS_URL: `127.0.0.1:${redis.port}`,
+        DENY_CACHE_MAX_AGE: '0s',
+        SHUTDOWN_DRAIN_DELAY: '2s',
+      };
+      const start = async (older: boolean): Promise<Server> => {
+        const weir = await startWeir({ policy: policy(HOURS.small), env, ...(older && { main }) });
+        return { weir, client: new RlsClient(weir.grpcPort) };
+      };
+      const endpoints = [await start(true), await start(true)];
+      const failures: (string | undefined)[] = [];
+      const passedOf = new Map([
+        ['bucket=upgrade', 0],
+        ['window=upgrade', 0],
+      ]);
+      let calls = 0;
+      let isOver = false;
+      const load = async (entry: string, from: number): Promise<void> => {
+        for (let call = from; !isOver; call++) {
+          const { client } = endpoints[call % endpoints.length] as Server;
+          const { response, details } = await client.ask('d', [descriptor([entry])], { timeoutMs: 10_000 });
+          calls++;
+          if (response === undefined) failures.push(details);
+          else if (isAllowed(response)) passedOf.set(entry, (passedOf.get(entry) as number) + 1);
+        }
+      };
+      const callers = [...passedOf.keys()].flatMap((entry) => [load(entry, 0), load(entry, 1)]);
+      for (const older of [false, true]) {
+        for (const old of [...endpoints]) {
+          endpoints.push(await start(older));
+          const stopped = old.weir.stop();
+          // A Service removes an endpoint after its readiness probe has failed, and callers use it until then.
+          await waitFor('the drain', async () => {
+            const { status } = await httpRequest(old.weir.httpPort, '/healthcheck');
+            return status === 200 ? undefined : true;
+          });
+          endpoints.splice(endpoints.indexOf(old), 1);
+          expect(await stopped).toEqual({ code: 0, signal: null });
+          const before = calls;
+          await waitFor('more calls', () => calls > before + CALLS || undefined);
+        }
+      }
+      isOver = true;
+      await Promise.all(callers);
+      expect(failures).toEqual([]);
+      expect([...passedOf.values()]).toEqual([100, 100]);
     });
 
     test('log no errors', () => {

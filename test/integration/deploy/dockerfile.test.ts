@@ -3,7 +3,6 @@
  * with nothing else of the repository. Only the base image itself is not tested.
  */
 import {
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -14,8 +13,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  buildStages,
+  pathOf,
+  STEP_TIMEOUT_MS,
+  inside as stageFolder,
+} from '../../support/image/build-stages.js';
 import {
   commandOf,
   environmentOf,
@@ -30,61 +35,18 @@ import { runToEnd, startProcess } from '../../support/process/processes.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 
-const STEP_TIMEOUT_MS = 240_000;
 const dockerfile = readFileSync(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8');
 const stages = parseDockerfile(dockerfile);
 const image = stages.at(-1) as Stage;
 const top = mkdtempSync(join(tmpdir(), 'weir-image-'));
 afterAll(() => rmSync(top, { recursive: true, force: true }));
 
-/** Paths that .dockerignore lets through to the builder. */
-const sent = readFileSync(join(repositoryRoot, '.dockerignore'), 'utf8')
-  .split('\n')
-  .filter((line) => line.startsWith('!'))
-  .map((line) => line.slice(1));
-
-/** Maps a path of a stage: its root is a separate folder, and relative paths start at WORKDIR. */
-function inside(stage: Stage, path: string): string {
-  const workdir = stage.instructions.find(({ name }) => name === 'WORKDIR')?.rest ?? '/';
-  return path.startsWith('/') ? join(top, stage.name, path) : join(top, stage.name, workdir, path);
-}
-
-function copy(stage: Stage, rest: string): void {
-  const words = rest.split(/\s+/);
-  const from = words[0]?.startsWith('--from=') ? words.shift()?.slice('--from='.length) : undefined;
-  const target = words.pop() ?? '';
-  const origin = stages.find(({ name }) => name === from);
-  for (const source of words) {
-    if (origin === undefined && !sent.some((path) => source === path || source.startsWith(`${path}/`))) {
-      throw new Error(`.dockerignore keeps ${source} from the builder`);
-    }
-    const path = origin === undefined ? join(repositoryRoot, source) : inside(origin, source);
-    const to = target.endsWith('/') ? join(inside(stage, target), basename(source)) : inside(stage, target);
-    mkdirSync(dirname(to), { recursive: true });
-    cpSync(path, to, { recursive: true, verbatimSymlinks: true });
-  }
-}
-
-const PATH = [inside(image, '/bin'), dirname(process.execPath), process.env['PATH']].join(delimiter);
-
-async function build(stage: Stage): Promise<void> {
-  mkdirSync(inside(stage, '.'), { recursive: true });
-  for (const { name, rest } of stage.instructions) {
-    if (name === 'COPY') copy(stage, rest);
-    if (name !== 'RUN') continue;
-    const ended = await runToEnd('sh', ['-c', rest], {
-      cwd: inside(stage, '.'),
-      env: { PATH },
-      timeoutMs: STEP_TIMEOUT_MS,
-    });
-    if (ended.code !== 0)
-      throw new Error(`RUN ${rest} ended with ${ended.code}:\n${ended.stdout}${ended.stderr}`);
-  }
-}
+const inside = (stage: Stage, path: string): string => stageFolder(top, stage, path);
+const PATH = pathOf(top, image);
 
 describe('the image', () => {
   beforeAll(async () => {
-    for (const stage of stages) await build(stage);
+    await buildStages(top, stages);
     relocatePrograms(inside(image, '/bin'), inside(image, '/weir'));
   }, 2 * STEP_TIMEOUT_MS);
 

@@ -63,7 +63,7 @@ describe('deploy/envoy-gateway/envoy-gateway.yaml', () => {
       gateway: { controllerName: 'gateway.envoyproxy.io/gatewayclass-controller' },
       provider: {
         type: 'Kubernetes',
-        kubernetes: { rateLimitDeployment: { container: { image: 'weir:0.1.0' } } },
+        kubernetes: { rateLimitDeployment: { container: { image: 'weir:1.0.0-rc.1' } } },
       },
       rateLimit: { backend: { type: 'Redis', redis: { url: expect.stringMatching(/:6379$/) } } },
     });

@@ -121,7 +121,7 @@ describe('kubernetes.yaml', () => {
     const { data } = manifests.find(({ kind }) => kind === 'ConfigMap');
     const [container] = manifests.find(({ kind }) => kind === 'Deployment').spec.template.spec.containers;
     expect(container).toMatchObject({
-      image: 'weir:0.1.0',
+      image: 'weir:1.0.0-rc.1',
       command: ['/bin/ratelimit'],
       volumeMounts: [{ mountPath: '/data/ratelimit/config' }],
       readinessProbe: { httpGet: { path: '/healthcheck', port: 8080 } },

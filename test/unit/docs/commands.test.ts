@@ -33,6 +33,11 @@ const TESTED: readonly (readonly [pattern: RegExp, test: string])[] = [
   ],
 ];
 
+/** Pages whose commands one test extracts and runs. */
+const TESTED_PAGES: ReadonlyMap<string, string> = new Map([
+  ['docs/operate/verify.md', 'test/integration/release-rehearsal.test.ts'],
+]);
+
 /** Patterns for the beginning of a command that no test runs, each with the reason. */
 const UNTESTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^npm (?:test$|run test)/, 'it runs the tests'],
@@ -60,7 +65,9 @@ function commandsIn(page: string): string[] {
     .filter((line) => line !== '');
 }
 
-const commands = manualPages().flatMap((page) => commandsIn(page).map((command) => ({ page, command })));
+const commands = manualPages()
+  .filter((page) => !TESTED_PAGES.has(page))
+  .flatMap((page) => commandsIn(page).map((command) => ({ page, command })));
 
 test('the manual contains commands', () => expect(commands.length).toBeGreaterThan(30));
 
@@ -71,7 +78,7 @@ test('a test runs every command, or the list of untested commands contains it', 
 });
 
 describe('the list', () => {
-  test.each(TESTED)('%s refers to an existing test, %s', (_, path) => {
+  test.each([...TESTED, ...TESTED_PAGES])('%s refers to an existing test, %s', (_, path) => {
     expect(existsSync(join(repositoryRoot, path))).toBe(true);
   });
 

@@ -1,0 +1,365 @@
+// `npm run release -- --rehearse`: everything of a release that needs no forge. It builds the image, publishes it to a
+// registry on this machine, signs with a key made for this run, runs the commands of docs/operate/verify.md, and serves
+// with the npm package. Then it damages the release in several ways, and each time the same commands must fail.
+import { spawn } from 'node:child_process';
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer, request } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { chartFile, manifest, SUMS, writeSums } from './dist.mjs';
+import { writeImage } from './oci-image.mjs';
+import { build, install } from './prepare.mjs';
+import { ATTESTATIONS, BUNDLE, DIGESTS, publish, step } from './publish.mjs';
+import { imageInValues } from './release-texts.mjs';
+import { Impossible, must, root, run, say } from './shell.mjs';
+import { provideTools, RELEASE_TOOLS, variableOf } from './tools.mjs';
+
+const PAGE = 'docs/operate/verify.md';
+const POLL_MS = 100;
+const POLLS = 300;
+/** cosign neither asks a transparency log nor a certificate authority. Both are on the Internet. */
+const KEY_OPTIONS = ['--use-signing-config=false', '--tlog-upload=false'];
+
+/** Returns the commands of the manual after its first block, which says who signs. */
+function commandsOfManual() {
+  const text = readFileSync(join(root, PAGE), 'utf8');
+  const [, ...blocks] = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block);
+  return blocks.join('');
+}
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Asks repeatedly until `probe` resolves with true. Errors mean not yet. */
+async function until(what, probe) {
+  for (let poll = 0; poll < POLLS; poll++) {
+    if (await probe().catch(() => false)) return;
+    await wait(POLL_MS);
+  }
+  throw new Impossible(`${what} did not start within ${(POLLS * POLL_MS) / 1000} s`);
+}
+
+const answers = async (address) => (await fetch(`http://${address}`)).ok;
+
+/**
+ * Runs `body` behind a proxy, which passes requests on to a registry. If `damage.blob` is a digest, the proxy changes
+ * the last byte of its blob. The registry itself refuses to serve a blob that was changed on disk.
+ */
+async function behindProxy(from, to, damage, body) {
+  const server = createHttpServer((incoming, outgoing) => {
+    const { method, url: path, headers } = incoming;
+    const isDamaged = damage.blob !== undefined && method === 'GET' && path.endsWith(`/blobs/${damage.blob}`);
+    const passed = request({ host: '127.0.0.1', port: to, method, path, headers }, (response) => {
+      outgoing.writeHead(response.statusCode, response.headers);
+      if (!isDamaged) {
+        response.pipe(outgoing);
+        return;
+      }
+      const chunks = [];
+      response.on('data', (chunk) => chunks.push(chunk));
+      response.on('end', () => {
+        const bytes = Buffer.concat(chunks);
+        bytes[bytes.length - 1] ^= 1;
+        outgoing.end(bytes);
+      });
+    });
+    passed.once('error', () => outgoing.destroy());
+    incoming.pipe(passed);
+  });
+  await new Promise((resolve) => server.listen(from, '127.0.0.1', resolve));
+  try {
+    return await body();
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/** Runs `body` while a command runs. */
+async function during(command, args, options, body) {
+  const child = spawn(command, args, { stdio: 'ignore', ...options });
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  child.once('error', (error) => say(`${command}: ${error.message}`));
+  try {
+    return await body();
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+  }
+}
+
+/** A rehearsal in an own folder, with its registry, key and files. */
+class Rehearsal {
+  constructor(folder, port, tools) {
+    this.folder = folder;
+    this.registry = `127.0.0.1:${port}`;
+    /** What the proxy in front of the registry damages. */
+    this.damage = {};
+    this.tools = tools;
+    this.repository = `${this.registry}/weir`;
+    this.charts = `${this.registry}/charts`;
+    for (const name of ['bin', 'keys', 'blobs']) mkdirSync(this.at(name));
+    // The manual calls the programs by their names. The registry of the rehearsal has no certificate.
+    for (const name of RELEASE_TOOLS) {
+      const options = name === 'helm' ? '--plain-http' : '';
+      const script = `#!/bin/sh\nexec '${tools.env[variableOf(name)]}' "$@" ${options}\n`;
+      writeFileSync(this.at('bin', name), script, { mode: 0o755 });
+    }
+    const PATH = [this.at('bin'), process.env.PATH].join(delimiter);
+    this.env = { ...process.env, ...tools.env, PATH, COSIGN_PASSWORD: '' };
+    this.dist = this.at('dist');
+  }
+
+  at(...names) {
+    return join(this.folder, ...names);
+  }
+
+  tool(name, ...args) {
+    const options = { env: this.env, cwd: this.folder };
+    return must(`${name} ${args[0]}`, this.tools.env[variableOf(name)], args, options);
+  }
+
+  async newKey(name) {
+    await this.tool('cosign', 'generate-key-pair', '--output-key-prefix', this.at('keys', name));
+  }
+
+  signer(name = 'signer') {
+    return ['--key', this.at('keys', `${name}.key`), ...KEY_OPTIONS];
+  }
+
+  sign(command, ...args) {
+    return this.tool('cosign', command, '--yes', ...this.signer(), ...args);
+  }
+
+  /** Builds the image as deploy/Dockerfile says, and pushes it. Resolves with its digest. */
+  async buildImage() {
+    const module = (name) => import(pathToFileURL(join(root, `build/test/support/image/${name}.js`)).href);
+    const dockerfile = await module('dockerfile');
+    const { buildStages, inside } = await module('build-stages');
+    const stages = dockerfile.parseDockerfile(readFileSync(join(root, 'deploy/Dockerfile'), 'utf8'));
+    await step('run the stages of deploy/Dockerfile', () => buildStages(this.at('stages'), stages));
+    const stage = stages.at(-1);
+    const [revision, time] = (await must('git log', 'git', ['log', '-1', '--format=%H %ct']))
+      .trim()
+      .split(' ');
+    const layout = this.at('image');
+    const digest = await step('assemble the image for amd64 and arm64', () =>
+      writeImage({
+        layout,
+        work: this.at('node'),
+        stage,
+        files: inside(this.at('stages'), stage, '/'),
+        seconds: Number(time),
+        labels: { 'org.opencontainers.image.revision': revision },
+        dockerfile,
+      }),
+    );
+    await step('push the image by digest', () =>
+      this.tool('crane', 'push', '--index', layout, `${this.repository}@${digest}`),
+    );
+    return digest;
+  }
+
+  /** Runs the commands of the manual in a copy of `dist`. Resolves with {code, output, folder}. */
+  async verify(dist = this.dist, key = 'signer') {
+    const folder = mkdtempSync(this.at('verify-'));
+    cpSync(dist, folder, { recursive: true });
+    const script = [
+      'set -eEuo pipefail',
+      'trap \'echo "failed command: $BASH_COMMAND"\' ERR',
+      `VERSION=${manifest().version}`,
+      `SIGNER="--key ${this.at('keys', `${key}.pub`)} --insecure-ignore-tlog=true"`,
+      commandsOfManual(),
+    ];
+    const ended = await run('bash', ['-c', script.join('\n')], { cwd: folder, env: this.env });
+    return { ...ended, folder };
+  }
+
+  /** Serves with the npm package that the commands of the manual installed in `folder`, and asks once. */
+  async serve(folder) {
+    const bin = join(folder, 'installed/node_modules/.bin/weir');
+    const [grpc, http, debug] = [await freePort(), await freePort(), await freePort()];
+    const env = { PATH: process.env.PATH, GRPC_PORT: grpc, PORT: http, DEBUG_PORT: debug };
+    await during(bin, ['serve'], { cwd: folder, env }, async () => {
+      await until('weir', () => answers(`127.0.0.1:${http}/healthcheck`));
+      const args = [
+        'check',
+        '--address',
+        `127.0.0.1:${grpc}`,
+        '--domain',
+        'open-api',
+        '--json',
+        'tenant=acme',
+      ];
+      await must('weir check', bin, args, { cwd: folder });
+    });
+  }
+
+  /** Runs weir as in the pulled image, with the image's own Node.js. */
+  async runImage(imageRef) {
+    const pulled = this.at('pulled');
+    mkdirSync(pulled);
+    const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+    const archive = this.at('pulled.tar');
+    await this.tool('crane', 'export', '--platform', `linux/${architecture}`, imageRef, archive);
+    await must('tar', 'tar', ['--extract', '--file', archive, '--directory', pulled]);
+    const said = await must('weir --version', join(pulled, 'usr/local/bin/node'), [
+      join(pulled, 'weir/build/src/main.js'),
+      '--version',
+    ]);
+    if (!said.includes(manifest().version)) throw new Impossible(`the image contains ${said.trim()}`);
+  }
+
+  /** Returns a copy of `dist` that names other digests, and has other files (name → source), signed again. */
+  async redirected(changes, files = {}) {
+    const dist = mkdtempSync(this.at('dist-'));
+    cpSync(this.dist, dist, { recursive: true });
+    for (const [name, source] of Object.entries(files)) cpSync(source, join(dist, name));
+    let text = readFileSync(join(dist, DIGESTS), 'utf8');
+    for (const [from, to] of changes) text = text.replaceAll(from, to);
+    writeFileSync(join(dist, DIGESTS), text);
+    writeSums(dist);
+    await this.sign('sign-blob', '--bundle', join(dist, BUNDLE), join(dist, SUMS));
+    return dist;
+  }
+}
+
+/**
+ * Damages of a release, each with the command of the manual that must fail. `damage` resolves with the arguments of
+ * {@link Rehearsal.verify}.
+ */
+const DAMAGES = [
+  {
+    name: 'a changed byte in a layer of the image',
+    refusedBy: 'crane validate',
+    async damage(rehearsal, { imageRef }) {
+      const manifest = await rehearsal.tool('crane', 'manifest', '--platform', 'linux/arm64', imageRef);
+      rehearsal.damage.blob = JSON.parse(manifest).layers.at(-1).digest;
+    },
+  },
+  {
+    name: 'an image with a changed byte, under a digest of its own',
+    refusedBy: 'cosign verify ',
+    async damage(rehearsal, { imageRef }) {
+      const changed = rehearsal.at('changed');
+      cpSync(rehearsal.at('image'), changed, { recursive: true });
+      appendFileSync(join(changed, 'index.json'), '\n');
+      const tag = `${rehearsal.repository}:changed`;
+      await rehearsal.tool('crane', 'push', '--index', changed, tag);
+      const digest = (await rehearsal.tool('crane', 'digest', tag)).trim();
+      return [await rehearsal.redirected([[imageRef, `${rehearsal.repository}@${digest}`]])];
+    },
+  },
+  {
+    name: 'the key of somebody else',
+    refusedBy: 'cosign verify-blob',
+    async damage(rehearsal) {
+      await rehearsal.newKey('other');
+      return [rehearsal.dist, 'other'];
+    },
+  },
+  {
+    name: 'an image without attestations',
+    refusedBy: 'cosign verify-attestation',
+    async damage(rehearsal, { imageRef }) {
+      const copy = imageRef.replace('/weir@', '/unattested@');
+      await rehearsal.tool('crane', 'copy', imageRef, copy.replace(/@.*/, ':copy'));
+      await rehearsal.sign('sign', copy);
+      return [await rehearsal.redirected([[imageRef, copy]])];
+    },
+  },
+  {
+    name: 'a chart that names another digest',
+    refusedBy: 'test ',
+    async damage(rehearsal, { imageRef, chartRef }) {
+      // One architecture of the image has a valid signature, too.
+      const other = (await rehearsal.tool('crane', 'digest', '--platform', 'linux/arm64', imageRef)).trim();
+      const folder = rehearsal.at('other-chart');
+      mkdirSync(folder);
+      const file = join(rehearsal.dist, chartFile(manifest().version));
+      await must('tar', 'tar', ['--extract', '--file', file, '--directory', folder]);
+      const values = join(folder, 'weir/values.yaml');
+      const image = { repository: rehearsal.repository, digest: other };
+      writeFileSync(values, imageInValues(readFileSync(values, 'utf8'), image));
+      await rehearsal.tool('helm', 'package', join(folder, 'weir'), '--destination', folder);
+      const packed = join(folder, `weir-${manifest().version}.tgz`);
+      const pushed = await rehearsal.tool(
+        'helm',
+        'push',
+        packed,
+        `oci://${rehearsal.charts}`,
+        '--plain-http',
+      );
+      const digest = /^Digest: (\S+)$/m.exec(pushed)?.[1];
+      const ref = `${rehearsal.charts}/weir@${digest}`;
+      await rehearsal.sign('sign', ref);
+      for (const [type, predicate] of Object.entries(ATTESTATIONS))
+        await rehearsal.sign('attest', '--type', type, '--predicate', join(rehearsal.dist, predicate), ref);
+      return [await rehearsal.redirected([[chartRef, ref]], { [chartFile(manifest().version)]: packed })];
+    },
+  },
+];
+
+async function tryDamages(rehearsal, published) {
+  for (const { name, refusedBy, damage } of DAMAGES) {
+    await step(`refused: ${name} (by ${refusedBy.trim()})`, async () => {
+      const { code, output } = await rehearsal.verify(...((await damage(rehearsal, published)) ?? []));
+      const failed = /^failed command: (.*)/m.exec(output)?.[1];
+      if (code === 0) throw new Impossible(`the commands of ${PAGE} accept ${name}`);
+      if (!failed?.startsWith(refusedBy))
+        throw new Impossible(`${name}: expected ${refusedBy} to fail, but this failed: ${failed}\n${output}`);
+      rehearsal.damage.blob = undefined;
+    });
+  }
+}
+
+/** Rehearses a release of the current tree. Rejects with {@link Impossible} if a step fails. */
+export async function rehearse() {
+  const started = performance.now();
+  const tools = await step('fetch or build the tools', () => provideTools(RELEASE_TOOLS));
+  if (tools.skipped.length > 0) throw new Impossible(tools.skipped.join('\n'));
+  await step('install the packages and build', async () => {
+    await install();
+    await build();
+  });
+  const home = mkdtempSync(join(tmpdir(), 'weir-rehearsal-'));
+  try {
+    const rehearsal = new Rehearsal(home, await freePort(), tools);
+    const crane = tools.env[variableOf('crane')];
+    const inner = await freePort();
+    const args = ['registry', 'serve', '--address', `127.0.0.1:${inner}`, '--disk', rehearsal.at('blobs')];
+    const body = async () => {
+      await until('the registry', () => answers(`${rehearsal.registry}/v2/`));
+      await rehearsal.newKey('signer');
+      const digest = await rehearsal.buildImage();
+      const image = { repository: rehearsal.repository, digest };
+      const { charts, dist, env } = rehearsal;
+      const signer = rehearsal.signer();
+      const published = await publish({ image, charts, dist, signer, env, helmOptions: ['--plain-http'] });
+      const { folder } = await step(`run the commands of ${PAGE}`, async () => {
+        const verified = await rehearsal.verify();
+        if (verified.code !== 0) throw new Impossible(`${PAGE}: ${verified.output.trim()}`);
+        return verified;
+      });
+      await step('run weir from the pulled image', () => rehearsal.runImage(published.imageRef));
+      await step('serve with the installed npm package, and answer a call', () => rehearsal.serve(folder));
+      await tryDamages(rehearsal, published);
+    };
+    const port = Number(rehearsal.registry.split(':')[1]);
+    await during(crane, args, {}, () => behindProxy(port, inner, rehearsal.damage, body));
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+  const seconds = ((performance.now() - started) / 1000).toFixed(0);
+  process.stdout.write(`rehearsed, not published: ${manifest().version} (${seconds} s)\n`);
+}

@@ -1,0 +1,59 @@
+/*
+ * Rehearses a release of this checkout (.ci/rehearse.mjs). The rehearsal damages what it published in several ways, and
+ * fails unless the commands of docs/operate/verify.md refuse each of them.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { runToEnd } from '../support/process/processes.js';
+import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
+
+const TIMEOUT_MS = 600_000;
+const missing = ['cosign', 'crane', 'helm'].filter((name) => optionalToolPath(name) === undefined);
+const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {
+  readonly version: string;
+};
+
+(missing.length === 0 ? describe : describe.skip)(
+  `the rehearsal of a release${missing.length === 0 ? '' : ` (without ${missing.join(', ')})`}`,
+  () => {
+    let ended: Awaited<ReturnType<typeof runToEnd>>;
+    beforeAll(async () => {
+      ended = await runToEnd(process.execPath, ['.ci/release.mjs', '--rehearse'], {
+        cwd: repositoryRoot,
+        timeoutMs: TIMEOUT_MS,
+      });
+    }, TIMEOUT_MS);
+
+    test('succeeds, and says that nothing is published', () => {
+      expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^rehearsed, not published: /) });
+      expect(ended.stdout).toContain(version);
+    });
+
+    test.each([
+      'run the stages of deploy/Dockerfile',
+      'assemble the image for amd64 and arm64',
+      'push the image by digest',
+      'push the chart',
+      'sign the image, each of its architectures, and the chart',
+      'attest cyclonedx for the image and the chart',
+      'attest slsaprovenance1 for the image and the chart',
+      'sign the checksums',
+      'run the commands of docs/operate/verify.md',
+      'run weir from the pulled image',
+      'serve with the installed npm package, and answer a call',
+    ])('can %s', (step) => {
+      expect(ended.stderr).toContain(`weir: ok: ${step} (`);
+    });
+
+    test.each([
+      ['a changed byte in a layer of the image', 'crane validate'],
+      ['an image with a changed byte, under a digest of its own', 'cosign verify'],
+      ['the key of somebody else', 'cosign verify-blob'],
+      ['an image without attestations', 'cosign verify-attestation'],
+      ['a chart that names another digest', 'test'],
+    ])('refuses %s', (damage, command) => {
+      expect(ended.stderr).toContain(`weir: ok: refused: ${damage} (by ${command}) (`);
+    });
+  },
+);
