@@ -11,16 +11,14 @@ export const LOAD_OPTIONS = {
   'merge-domains': { type: 'boolean' },
   'default-algorithm': { type: 'string' },
   'lease-for': { type: 'string' },
-  'lease-max': { type: 'string' },
   'hold-entry': { type: 'string' },
 } as const;
 
 export const LOAD_OPTIONS_HELP = `  --merge-domains  merge files that have the same domain, like MERGE_DOMAIN_CONFIG=true
   --default-algorithm <fixed_window|token_bucket>
                    algorithm of files that do not set one, like DEFAULT_ALGORITHM
-  --lease-for <time> lease of files that do not set one, like LEASE_FOR
-  --lease-max <number>
-                   maximum tokens of such a lease, like LEASE_MAX
+  --lease-for <time>
+                   lease of files that do not set one, like LEASE_FOR
   --hold-entry <key>
                    key of the entry that ends holds, like HOLD_ENTRY
 `;
@@ -35,7 +33,7 @@ export function readLoadOptions(
     mergeDomains: values['merge-domains'] === true,
     configMaps: true,
     ...(typeof holdEntry === 'string' && { holdEntry }),
-    ...readLease(command, values['lease-for'], values['lease-max']),
+    ...readLease(command, values['lease-for']),
   };
   const asked = values['default-algorithm'];
   if (asked === undefined) return common;
@@ -45,19 +43,13 @@ export function readLoadOptions(
   return { ...common, defaultAlgorithm };
 }
 
-/** Returns the option for `--lease-for` and `--lease-max`; none without `--lease-for`. */
-function readLease(
-  command: string,
-  life: string | boolean | undefined,
-  most: string | boolean = String(LEASE_MAX.default),
-): Pick<LoadOptions, 'defaultLease'> {
+/** Returns the option for `--lease-for`. The maximum number of tokens does not change any limit. */
+function readLease(command: string, life: string | boolean | undefined): Pick<LoadOptions, 'defaultLease'> {
   if (typeof life !== 'string') return {};
-  const [forMicros, max] = [Number((parseGoDuration(life) ?? 0n) / 1000n), Number(most)];
+  const forMicros = Number((parseGoDuration(life) ?? 0n) / 1000n);
   if (forMicros < LEASE_FOR.min || forMicros > LEASE_FOR.max)
     throw usageError(command, '--lease-for must be a duration from 5ms to 10s');
-  if (!Number.isInteger(max) || max < LEASE_MAX.min || max > LEASE_MAX.max)
-    throw usageError(command, `--lease-max must be a number from ${LEASE_MAX.min} to ${LEASE_MAX.max}`);
-  return { defaultLease: { forMicros, max, exact: true } };
+  return { defaultLease: { forMicros, max: LEASE_MAX.default, exact: true } };
 }
 
 /** Loads a policy. If it is invalid, prints every error to standard error and returns undefined. */

@@ -135,20 +135,17 @@ function describeClasses({ className, shared, rate }: Rule, { by, classes, unkno
 }
 
 /**
- * Formats `lease`: `leases up to 100 tokens for 50ms, which lowers the capacity by 5`, or `no leases, because quotas
- * deny only together`.
+ * Formats `lease`: `leases up to 100 hits for 50ms, which lowers the capacity by 5`, or `no leases, because slots are
+ * given back`.
  */
 function describeLease(rule: Rule, lease: LeaseSpec): string {
   const { rate } = rule;
   if (rate?.lease === undefined) return `no leases, because ${leaseRefusal(rule)}`;
-  const size = plural(lease.max, rate.kind === 'window' ? 'hit' : 'token');
-  const effect =
-    rate.kind === 'window'
-      ? ''
-      : lease.exact
-        ? `, which lowers the capacity by ${reservedTokens(rate, lease)}`
-        : ' on top of the capacity';
-  return `leases up to ${size} for ${describeMicros(lease.forMicros)}${effect}`;
+  const text = `leases up to ${plural(lease.max, 'hit')} for ${describeMicros(lease.forMicros)}`;
+  if (rate.kind === 'window') return text;
+  return (
+    text + (lease.exact ? `, which lowers the capacity by ${reservedTokens(rate, lease)}` : ', not exact')
+  );
 }
 
 /** Formats the fields that come from a plan: `max_tokens from the plan value burst`; '' without any. */

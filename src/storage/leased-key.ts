@@ -9,17 +9,17 @@ export type LeasedRate = TimedRate & { readonly lease: LeaseTerms };
 
 /** Takes of a bucket during the life of a lease below which the process asks for no lease. */
 const MIN_TAKES = 4;
+/** Takes are counted for this many times the life of a lease, so that chance does not decide about leases. */
+const MEASURED_LEASES = 4;
 /** Divisor of a lease: when this part of it is left, the process asks for the next one. */
 const LOW_WATER = 4;
+/**
+ * Minimum number of tokens of a lease that is followed by another one so early. Smaller ones would often lapse, so a
+ * take asks for them, which needs no token itself.
+ */
+const MIN_FOLLOWED = 8;
 /** After a lease that arrived too late, the process waits this many times as long before it asks again. */
 const WAITS_AFTER_FAILURE = 8;
-
-/** A caller that waits for a lease. */
-export interface Waiter {
-  readonly takes: readonly Take[];
-  readonly deadlineMicros: number;
-  readonly resolve: (result: TakeResult | Promise<TakeResult>) => void;
-}
 
 /** Counts since start. */
 export interface LeaseCounts {
@@ -37,7 +37,12 @@ export interface LeaseRequest {
   readonly count: number;
   readonly sentMicros: number;
   readonly deadlineMicros: number;
-  readonly waiters: Waiter[];
+  /** Callers that wait for the lease. */
+  readonly waiters: {
+    readonly takes: readonly Take[];
+    readonly deadlineMicros: number;
+    readonly resolve: (result: TakeResult | Promise<TakeResult>) => void;
+  }[];
 }
 
 /** Tokens that this process has taken from a bucket, and spends alone. Times are on the monotonic clock. */
@@ -100,9 +105,9 @@ export class LeasedKey {
   private lease: Lease | undefined;
   /** The lease that follows, which may end before this process uses it. */
   private next: Lease | undefined;
-  /** Takes since `sinceMicros`, and in an equally long time before. */
+  /** Takes since `sinceMicros`, and in the period before; undefined without such a period. */
   private count = 0;
-  private countBefore = 0;
+  private countBefore: number | undefined;
   private sinceMicros: number;
   private askAfterMicros = Number.NEGATIVE_INFINITY;
   private pausedUntilMicros = Number.NEGATIVE_INFINITY;
@@ -119,12 +124,13 @@ export class LeasedKey {
 
   /** Counts a take. */
   note(nowMicros: number): void {
-    const { forMicros } = this.rate.lease;
-    const periods = Math.floor((nowMicros - this.sinceMicros) / forMicros);
-    if (periods > 0) {
-      this.countBefore = periods === 1 ? this.count : 0;
+    const periodMicros = MEASURED_LEASES * this.rate.lease.forMicros;
+    const age = nowMicros - this.sinceMicros;
+    if (age >= periodMicros) {
+      const isNext = age < 2 * periodMicros;
+      this.countBefore = isNext ? this.count : undefined;
       this.count = 0;
-      this.sinceMicros += periods * forMicros;
+      this.sinceMicros = isNext ? this.sinceMicros + periodMicros : nowMicros;
     }
     this.count++;
   }
@@ -135,9 +141,13 @@ export class LeasedKey {
    */
   size(nowMicros: number): number {
     const { forMicros, max } = this.rate.lease;
-    const past = Math.max(0, 1 - (nowMicros - this.sinceMicros) / forMicros);
-    const takes = this.count + this.countBefore * past;
-    return takes < MIN_TAKES ? 0 : Math.min(max, Math.floor(takes / 2));
+    const age = nowMicros - this.sinceMicros;
+    const { count, countBefore } = this;
+    // The counts cover this number of leases.
+    const measured = countBefore === undefined ? Math.max(1, age / forMicros) : MEASURED_LEASES;
+    const takes =
+      (count + (countBefore ?? 0) * Math.max(0, 1 - age / (MEASURED_LEASES * forMicros))) / measured;
+    return takes < MIN_TAKES ? 0 : Math.min(max, Math.ceil(takes / 2));
   }
 
   /** Returns a lease that has at least `hits` tokens, and at least one. */
@@ -160,7 +170,9 @@ export class LeasedKey {
     if (this.request !== undefined || this.next !== undefined || nowMicros < this.askAfterMicros)
       return false;
     if (this.isPaused(nowMicros)) return false;
-    return this.lease === undefined || this.lease.tokens * LOW_WATER <= this.lease.granted;
+    if (this.lease === undefined) return true;
+    const { tokens, granted } = this.lease;
+    return granted >= MIN_FOLLOWED && tokens > 0 && tokens * LOW_WATER <= granted;
   }
 
   /** Handles the outcome of a lease that was asked for. Returns false if it arrived too late, or not at all. */

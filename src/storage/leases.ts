@@ -101,13 +101,11 @@ export class LeaseStore implements BucketStore {
    */
   private findKeys(takes: readonly Take[], nowMicros: number): boolean {
     if (takes.length > MAX_COMPARED_ITEMS) return false;
+    const { keys } = this;
     for (let i = 0; i < takes.length; i++) {
       const { refund, enforcement, holds, settles } = takes[i] as Take;
       if (refund || holds !== undefined || settles !== undefined) return false;
       if (enforcement !== 'enforce' && enforcement !== 'observe') return false;
-    }
-    const { keys } = this;
-    for (let i = 0; i < takes.length; i++) {
       const key = this.keyOf(takes[i] as Take, nowMicros);
       for (let before = 0; before < i; before++) if (keys[before] === key) return false;
       keys[i] = key;
@@ -226,29 +224,17 @@ export class LeaseStore implements BucketStore {
     if (sizes.some((size, i) => size === 0 || size < (takes[i] as Take).hits)) return;
     for (const [i, take] of takes.entries()) {
       const key = keys[i] as LeasedKey;
-      if (key.wantsLease(nowMicros)) this.askFor(take, key, sizes[i] as number, deadlineMicros, nowMicros);
+      if (!key.wantsLease(nowMicros)) continue;
+      const count = sizes[i] as number;
+      // A lease that arrives after its end is useless.
+      const lastMicros = Math.min(deadlineMicros, nowMicros + key.rate.lease.forMicros);
+      const request = { count, sentMicros: nowMicros, deadlineMicros: lastMicros, waiters: [] };
+      key.request = request;
+      const item: Take = { ...take, hits: 1, count, enforcement: 'observe' };
+      const result = this.store.take([item], lastMicros);
+      if (result instanceof Promise) void result.then((late) => this.receive(key, request, late));
+      else this.receive(key, request, result);
     }
-  }
-
-  private askFor(
-    { key: name, hashTagLength }: Take,
-    key: LeasedKey,
-    count: number,
-    callerMicros: number,
-    sentMicros: number,
-  ): void {
-    const { rate } = key;
-    // A lease that arrives after its end is useless.
-    const deadlineMicros = Math.min(callerMicros, sentMicros + rate.lease.forMicros);
-    const request: LeaseRequest = { count, sentMicros, deadlineMicros, waiters: [] };
-    key.request = request;
-    const item: Take = {
-      ...{ key: name, hashTagLength, rate, hits: 1, count },
-      ...{ refund: false, enforcement: 'observe' },
-    };
-    const result = this.store.take([item], deadlineMicros);
-    if (result instanceof Promise) void result.then((late) => this.receive(key, request, late));
-    else this.receive(key, request, result);
   }
 
   /** Handles the result of a lease that was asked for, and then decides the requests that wait for it. */

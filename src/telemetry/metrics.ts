@@ -36,11 +36,7 @@ export interface DenyCacheStats {
 }
 
 /** Statistics of leases, read at each scrape. */
-export interface LeaseStats {
-  readonly tripsSaved: number;
-  readonly tokensLapsed: number;
-  readonly earlyDenials: number;
-}
+export type LeaseStats = Readonly<Record<'tripsSaved' | 'tokensLapsed' | 'earlyDenials', number>>;
 
 export interface MetricsOptions {
   /**

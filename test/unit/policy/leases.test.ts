@@ -132,7 +132,7 @@ describe('limits that cannot lease', () => {
 
 test('explain, in text, says how much a limit leases', () => {
   expect(explained(limited(`${BUCKET}, ${LEASE}`))).toContain(
-    'leases up to 100 tokens for 50ms, which lowers the capacity by 5',
+    'leases up to 100 hits for 50ms, which lowers the capacity by 5',
   );
 });
 

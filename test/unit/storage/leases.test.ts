@@ -271,7 +271,8 @@ describe('callers', () => {
     const before = store.asked.length;
     const results = [1, 2, 3].map(() => leases.take([item()], Infinity));
     expect(results.every((result) => result instanceof Promise)).toBe(true);
-    expect(store.asked).toHaveLength(before);
+    // The first caller's take, and the lease.
+    expect(store.asked).toHaveLength(before + 2);
     await store.answer();
     for (const result of results) expect(await result).toMatchObject([{ overLimit: false }]);
   });
@@ -382,7 +383,7 @@ describe('a request with several limits', () => {
 
   test('is decided without the store if all limits have tokens', async () => {
     await heat(...both());
-    expect([tokens(), tokens('w')].every((left) => left > 1)).toBe(true);
+    while (Math.min(tokens(), tokens('w')) < 2) await take(...both());
     const [left, other] = [tokens(), tokens('w')];
     expect(isLocal(...both())).toBe(true);
     expect([tokens(), tokens('w')]).toEqual([left - 1, other - 1]);
