@@ -18,8 +18,8 @@ const LOW_WATER = 4;
  * take asks for them, which needs no token itself.
  */
 const MIN_FOLLOWED = 8;
-/** After a lease that arrived too late, the process waits this many times as long before it asks again. */
-const WAITS_AFTER_FAILURE = 8;
+/** Maximum of LeasedKey.waits. If Redis is always slower than `for`, one trip in nine asks for a useless lease. */
+const MAX_WAITS = 8;
 
 /** Counts since start. */
 export interface LeaseCounts {
@@ -109,6 +109,8 @@ export class LeasedKey {
   private count = 0;
   private countBefore: number | undefined;
   private sinceMicros: number;
+  /** After a lease that arrived too late, the process waits this many times as long before it asks again. */
+  private waits = 0;
   private askAfterMicros = Number.NEGATIVE_INFINITY;
   private pausedUntilMicros = Number.NEGATIVE_INFINITY;
   /** The outcome of the lease that the store could not grant in full, and when it was asked for. */
@@ -184,9 +186,11 @@ export class LeasedKey {
     const lease = grant && new Lease(this.rate, grant, sentMicros, outcome?.decidedMicros !== undefined);
     if (outcome === undefined || lease === undefined || !isCurrent || lease.endsMicros <= nowMicros) {
       this.counts.tokensLapsed += lease?.granted ?? 0;
-      this.askAfterMicros = nowMicros + WAITS_AFTER_FAILURE * (nowMicros - sentMicros);
+      this.askAfterMicros = nowMicros + this.waits * (nowMicros - sentMicros);
+      this.waits = Math.min(MAX_WAITS, 2 * this.waits + 1);
       return false;
     }
+    this.waits = 0;
     // An empty lease is dropped when the key is used.
     if (this.lease === undefined) this.lease = lease;
     else this.next = lease;

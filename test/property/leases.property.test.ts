@@ -21,6 +21,7 @@ import { LeaseStore } from '../../src/storage/leases.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { expectAtMost, expectEqual } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
+import { ClusterBench } from '../support/limiter/cluster-bench.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { RedisBench } from '../support/limiter/test-stores.js';
@@ -79,143 +80,151 @@ interface Spent {
   readonly hits: number;
 }
 
-describe('three replicas', () => {
-  const bench = new RedisBench('redis-server');
-  beforeAll(() => bench.start());
-  let run = 0;
+describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server')])(
+  'three replicas of $name',
+  (bench) => {
+    beforeAll(() => bench.start());
+    let run = 0;
 
-  /** Runs a scenario. Returns what was allowed, and how many requests did not need Redis. */
-  async function play(
-    stores: readonly BucketStore[],
-    rate: TimedRate,
-    sequence: readonly (typeof step extends fc.Arbitrary<infer Value> ? Value : never)[],
-  ): Promise<{ readonly spent: readonly Spent[]; readonly saved: number }> {
-    const { clock } = bench;
-    const key = `bucket${run++}`;
-    const spent: Spent[] = [];
-    let saved = 0;
-    const open = (replica: number): LeaseStore =>
-      new LeaseStore({
-        store: stores[replica] as BucketStore,
-        // The monotonic clocks of replicas have nothing in common.
-        monotonicMicros: () => clock.wallMicros() - 1e15 * replica,
-      });
-    const replicas = stores.map((_, i) => open(i));
-    const note = (hits: number, outcome: TakeOutcome, atMicros: number): void => {
-      if (!outcome.overLimit && hits > 0) spent.push({ atMicros, hits });
-    };
-    for (const one of sequence) {
-      if (one.kind === 'wait') clock.advance(one.micros);
-      else if (one.kind === 'crash') {
-        saved += (replicas[one.replica] as LeaseStore).stats.tripsSaved;
-        replicas[one.replica] = open(one.replica);
-      } else {
-        const replica = replicas[one.replica] as LeaseStore;
-        const late: Promise<void>[] = [];
-        for (const hits of one.hits) {
-          const result = replica.take([takeItem(key, rate, { hits })], Infinity);
-          const take = (found: typeof result): void => {
-            if (found instanceof Promise || found instanceof StorageError) throw found;
-            const outcome = found[0] as TakeOutcome;
-            // The store's outcomes count from its decision, and those of leases from now.
-            note(hits, outcome, Math.min(clock.wallMicros(), outcome.decidedMicros ?? Infinity));
-          };
-          if (result instanceof Promise) late.push(result.then(take));
-          else take(result);
-        }
-        clock.advance(one.there);
-        // The calls of this turn are sent at its end.
-        await new Promise(setImmediate);
-        await new Promise(setImmediate);
-        clock.advance(one.back);
-        await Promise.all(late);
-      }
-    }
-    return { spent, saved: replicas.reduce((sum, { stats }) => sum + stats.tripsSaved, saved) };
-  }
-
-  async function open(): Promise<readonly BucketStore[]> {
-    const stores: BucketStore[] = [];
-    for (let i = 0; i < REPLICAS; i++)
-      stores.push(await bench.openWith({ clock: () => bench.clock.wallMicros(), tellsTime: true }));
-    return stores;
-  }
-
-  test('G2: never exceed a token bucket in any interval', async () => {
-    const stores = await open();
-    let total = 0;
-    await fc.assert(
-      fc.asyncProperty(steps, async (sequence) => {
-        const { spent, saved } = await play(stores, LEASED, sequence);
-        total += saved;
-        const inOrder = [...spent].sort((one, other) => one.atMicros - other.atMicros);
-        for (const [from, { atMicros }] of inOrder.entries()) {
-          let hits = 0;
-          for (const last of inOrder.slice(from)) {
-            hits += last.hits;
-            const { maxTokens, tokensPerFill, fillIntervalMicros } = BUCKET;
-            expectAtMost(hits, maxTokens + ((last.atMicros - atMicros) * tokensPerFill) / fillIntervalMicros);
+    /** Runs a scenario. Returns what was allowed, and how many requests did not need Redis. */
+    async function play(
+      stores: readonly BucketStore[],
+      rate: TimedRate,
+      sequence: readonly (typeof step extends fc.Arbitrary<infer Value> ? Value : never)[],
+    ): Promise<{ readonly spent: readonly Spent[]; readonly saved: number }> {
+      const { clock } = bench;
+      const key = `bucket${run++}`;
+      const spent: Spent[] = [];
+      let saved = 0;
+      const open = (replica: number): LeaseStore =>
+        new LeaseStore({
+          store: stores[replica] as BucketStore,
+          // The monotonic clocks of replicas have nothing in common.
+          monotonicMicros: () => clock.wallMicros() - 1e15 * replica,
+        });
+      const replicas = stores.map((_, i) => open(i));
+      const note = (hits: number, outcome: TakeOutcome, atMicros: number): void => {
+        if (!outcome.overLimit && hits > 0) spent.push({ atMicros, hits });
+      };
+      for (const one of sequence) {
+        if (one.kind === 'wait') clock.advance(one.micros);
+        else if (one.kind === 'crash') {
+          saved += (replicas[one.replica] as LeaseStore).stats.tripsSaved;
+          replicas[one.replica] = open(one.replica);
+        } else {
+          const replica = replicas[one.replica] as LeaseStore;
+          const late: Promise<void>[] = [];
+          for (const hits of one.hits) {
+            const result = replica.take([takeItem(key, rate, { hits })], Infinity);
+            const take = (found: typeof result): void => {
+              if (found instanceof Promise || found instanceof StorageError) throw found;
+              const outcome = found[0] as TakeOutcome;
+              // The store's outcomes count from its decision, and those of leases from now.
+              note(hits, outcome, Math.min(clock.wallMicros(), outcome.decidedMicros ?? Infinity));
+            };
+            if (result instanceof Promise) late.push(result.then(take));
+            else take(result);
           }
+          clock.advance(one.there);
+          // The calls of this turn are sent at its end.
+          await new Promise(setImmediate);
+          await new Promise(setImmediate);
+          clock.advance(one.back);
+          await Promise.all(late);
         }
-      }),
-      runs(300),
-    );
-    expect(total).toBeGreaterThan(500);
-  });
+      }
+      return { spent, saved: replicas.reduce((sum, { stats }) => sum + stats.tripsSaved, saved) };
+    }
 
-  test('G4: never exceed a window', async () => {
-    const stores = await open();
-    let total = 0;
-    await fc.assert(
-      fc.asyncProperty(steps, async (sequence) => {
-        const { spent, saved } = await play(stores, WINDOW, sequence);
-        total += saved;
-        const byWindow = new Map<number, number>();
-        for (const { atMicros, hits } of spent) {
-          const start = Math.floor(atMicros / UNIT_MICROS.second);
-          byWindow.set(start, (byWindow.get(start) ?? 0) + hits);
-        }
-        for (const hits of byWindow.values()) expectAtMost(hits, WINDOW.requestsPerUnit);
-      }),
-      runs(300),
-    );
-    expect(total).toBeGreaterThan(500);
-  });
+    async function open(): Promise<readonly BucketStore[]> {
+      const stores: BucketStore[] = [];
+      for (let i = 0; i < REPLICAS; i++)
+        stores.push(await bench.openWith({ clock: () => bench.clock.wallMicros(), tellsTime: true }));
+      return stores;
+    }
 
-  test('G1: are granted what the same number of single takes would get', async () => {
-    const [store] = (await open()) as [BucketStore];
-    const item = fc.record({
-      count: fc.option(fc.integer({ min: 2, max: 30 }), { nil: undefined }),
-      wait: micros(200 * MS),
-    });
-    const rates = [LEASED, WINDOW, tokenBucketRate(20, 1, 100 * MS)];
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.array(item, { minLength: 1, maxLength: 5 }), { maxLength: 10 }),
-        async (turns) => {
-          const key = `granted${run++}`;
-          const memory = new MemoryStore({ ...MEMORY, clock: bench.clock });
-          for (const turn of turns) {
-            bench.clock.advance(turn[0]?.wait ?? 0);
-            for (const rate of rates) {
-              const one: Take = takeItem(`${key}${rates.indexOf(rate)}`, rate);
-              const results = turn.map(({ count }) =>
-                store.take([count === undefined ? one : { ...one, count }], Infinity),
+    test('G2: never exceed a token bucket in any interval', async () => {
+      const stores = await open();
+      let total = 0;
+      await fc.assert(
+        fc.asyncProperty(steps, async (sequence) => {
+          const { spent, saved } = await play(stores, LEASED, sequence);
+          total += saved;
+          const inOrder = [...spent].sort((one, other) => one.atMicros - other.atMicros);
+          for (const [from, { atMicros }] of inOrder.entries()) {
+            let hits = 0;
+            for (const last of inOrder.slice(from)) {
+              hits += last.hits;
+              const { maxTokens, tokensPerFill, fillIntervalMicros } = BUCKET;
+              expectAtMost(
+                hits,
+                maxTokens + ((last.atMicros - atMicros) * tokensPerFill) / fillIntervalMicros,
               );
-              for (const [i, { count = 1 }] of turn.entries()) {
-                const single = Array.from({ length: count }, () => (memory.take([one]) as [TakeOutcome])[0]);
-                const found = ((await results[i]) as readonly TakeOutcome[])[0] as TakeOutcome;
-                const { grant, decidedMicros, undoAtMicros, ...outcome } = found;
-                const { undoAtMicros: _, ...expected } = single.at(-1) as TakeOutcome;
-                expectEqual(outcome, expected);
-                if (count > 1)
-                  expectEqual(grant?.granted, single.filter(({ overLimit }) => !overLimit).length);
-              }
             }
           }
-        },
-      ),
-      runs(200),
-    );
-  });
-});
+        }),
+        runs(300),
+      );
+      expect(total).toBeGreaterThan(500);
+    });
+
+    test('G4: never exceed a window', async () => {
+      const stores = await open();
+      let total = 0;
+      await fc.assert(
+        fc.asyncProperty(steps, async (sequence) => {
+          const { spent, saved } = await play(stores, WINDOW, sequence);
+          total += saved;
+          const byWindow = new Map<number, number>();
+          for (const { atMicros, hits } of spent) {
+            const start = Math.floor(atMicros / UNIT_MICROS.second);
+            byWindow.set(start, (byWindow.get(start) ?? 0) + hits);
+          }
+          for (const hits of byWindow.values()) expectAtMost(hits, WINDOW.requestsPerUnit);
+        }),
+        runs(300),
+      );
+      expect(total).toBeGreaterThan(500);
+    });
+
+    test('G1: are granted what the same number of single takes would get', async () => {
+      const [store] = (await open()) as [BucketStore];
+      const item = fc.record({
+        count: fc.option(fc.integer({ min: 2, max: 30 }), { nil: undefined }),
+        wait: micros(200 * MS),
+      });
+      const rates = [LEASED, WINDOW, tokenBucketRate(20, 1, 100 * MS)];
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.array(item, { minLength: 1, maxLength: 5 }), { maxLength: 10 }),
+          async (turns) => {
+            const key = `granted${run++}`;
+            const memory = new MemoryStore({ ...MEMORY, clock: bench.clock });
+            for (const turn of turns) {
+              bench.clock.advance(turn[0]?.wait ?? 0);
+              for (const rate of rates) {
+                const one: Take = takeItem(`${key}${rates.indexOf(rate)}`, rate);
+                const results = turn.map(({ count }) =>
+                  store.take([count === undefined ? one : { ...one, count }], Infinity),
+                );
+                for (const [i, { count = 1 }] of turn.entries()) {
+                  const single = Array.from(
+                    { length: count },
+                    () => (memory.take([one]) as [TakeOutcome])[0],
+                  );
+                  const found = ((await results[i]) as readonly TakeOutcome[])[0] as TakeOutcome;
+                  const { grant, decidedMicros, undoAtMicros, ...outcome } = found;
+                  const { undoAtMicros: _, ...expected } = single.at(-1) as TakeOutcome;
+                  expectEqual(outcome, expected);
+                  if (count > 1)
+                    expectEqual(grant?.granted, single.filter(({ overLimit }) => !overLimit).length);
+                }
+              }
+            }
+          },
+        ),
+        runs(200),
+      );
+    });
+  },
+);

@@ -149,11 +149,16 @@ describe('a lease', () => {
     await store.answer();
     await result;
     expect([tokens(), leases.stats.tokensLapsed]).toEqual([0, 2]);
+    // The process may have been suspended once, so it asks again, and waits if that lease is late, too.
+    for (let i = 0; i < 10 && askedFor().length === 1; i++) void leases.take([item()], Infinity);
+    expect(askedFor()).toHaveLength(2);
+    clock.advance(60 * MS);
+    await store.answer();
     await heat();
-    expect(askedFor()).toEqual([2]);
-    clock.advance(8 * 60 * MS);
+    expect(askedFor()).toHaveLength(2);
+    clock.advance(60 * MS);
     await heat();
-    expect(askedFor().length).toBeGreaterThan(1);
+    expect(askedFor().length).toBeGreaterThan(2);
   });
 
   test('G4: ends with its window on the clock of the store', async () => {
