@@ -5,6 +5,7 @@ import { manifest } from './dist.mjs';
 import { build, install } from './prepare.mjs';
 import { notesOf, notesProblem, unreleasedNotes } from './release-texts.mjs';
 import { Impossible, must, root, run, say } from './shell.mjs';
+import { stopOnSignals } from './stop.mjs';
 import { runTests } from './test.mjs';
 
 /** The last commit of the first edition. It is the base until there is a release. */
@@ -60,6 +61,7 @@ function changelog(version) {
 
 /** Checks whether `version` may be released. Rejects with {@link Impossible} if any check fails, after all checks. */
 export async function gate(version = manifest().version) {
+  stopOnSignals();
   await install();
   await build();
   const base = (await lastRelease()) ?? FIRST_EDITION;

@@ -15,6 +15,7 @@ import { build, install } from './prepare.mjs';
 import { ATTESTATIONS, BUNDLE, DIGESTS, publish, step } from './publish.mjs';
 import { imageInValues } from './release-texts.mjs';
 import { Impossible, must, root, run, say } from './shell.mjs';
+import { stopOnSignals } from './stop.mjs';
 import { provideTools, RELEASE_TOOLS, variableOf } from './tools.mjs';
 
 const PAGE = 'docs/operate/verify.md';
@@ -170,6 +171,14 @@ class Rehearsal {
     return digest;
   }
 
+  /** Returns the lines that replace the first block of the manual. */
+  firstBlock(key = 'signer') {
+    return [
+      `VERSION=${manifest().version}`,
+      `SIGNER="--key ${this.at('keys', `${key}.pub`)} --insecure-ignore-tlog=true"`,
+    ];
+  }
+
   /** Runs the commands of the manual in a copy of `dist`. Resolves with {code, output, folder}. */
   async verify(dist = this.dist, key = 'signer') {
     const folder = mkdtempSync(this.at('verify-'));
@@ -177,8 +186,7 @@ class Rehearsal {
     const script = [
       'set -eEuo pipefail',
       'trap \'echo "failed command: $BASH_COMMAND"\' ERR',
-      `VERSION=${manifest().version}`,
-      `SIGNER="--key ${this.at('keys', `${key}.pub`)} --insecure-ignore-tlog=true"`,
+      ...this.firstBlock(key),
       commandsOfManual(),
     ];
     const ended = await run('bash', ['-c', script.join('\n')], { cwd: folder, env: this.env });
@@ -323,8 +331,26 @@ async function tryDamages(rehearsal, published) {
   }
 }
 
-/** Rehearses a release of the current tree. Rejects with {@link Impossible} if a step fails. */
-export async function rehearse() {
+/** Prints what a person needs to follow the manual by hand, and waits for Ctrl-C. */
+async function keep(rehearsal) {
+  const folder = rehearsal.at('release');
+  cpSync(rehearsal.dist, folder, { recursive: true });
+  const lines = [
+    `The release is in ${folder}. Until Ctrl-C, follow ${PAGE} there. Instead of its first block, run:`,
+    `  cd ${folder}`,
+    `  PATH="${rehearsal.at('bin')}:$PATH"`,
+    ...rehearsal.firstBlock().map((line) => `  ${line}`),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+  await new Promise((resolve) => process.once('SIGINT', resolve));
+}
+
+/**
+ * Rehearses a release of the current tree. With `isKept`, nothing is damaged, and a person can follow the manual.
+ * Rejects with {@link Impossible} if a step fails.
+ */
+export async function rehearse(isKept = false) {
+  if (!isKept) stopOnSignals();
   const started = performance.now();
   const tools = await step('fetch or build the tools', () => provideTools(RELEASE_TOOLS));
   if (tools.skipped.length > 0) throw new Impossible(tools.skipped.join('\n'));
@@ -353,13 +379,14 @@ export async function rehearse() {
       });
       await step('run weir from the pulled image', () => rehearsal.runImage(published.imageRef));
       await step('serve with the installed npm package, and answer a call', () => rehearsal.serve(folder));
-      await tryDamages(rehearsal, published);
+      await (isKept ? keep(rehearsal) : tryDamages(rehearsal, published));
+      return digest;
     };
     const port = Number(rehearsal.registry.split(':')[1]);
-    await during(crane, args, {}, () => behindProxy(port, inner, rehearsal.damage, body));
+    const digest = await during(crane, args, {}, () => behindProxy(port, inner, rehearsal.damage, body));
+    const seconds = ((performance.now() - started) / 1000).toFixed(0);
+    process.stdout.write(`rehearsed, not published: ${manifest().version}, image ${digest} (${seconds} s)\n`);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
-  const seconds = ((performance.now() - started) / 1000).toFixed(0);
-  process.stdout.write(`rehearsed, not published: ${manifest().version} (${seconds} s)\n`);
 }

@@ -24,7 +24,7 @@ const PLATFORMS = 'linux/amd64,linux/arm64';
 /** Files that contain the version in commands that users type. */
 const NAMING = ['README.md', 'docs', 'deploy', 'test'];
 const USAGE = `Usage: npm run release -- <major|minor|patch|x.y.z|x.y.z-rc.n> [--dry-run] [--without-chart]
-       npm run release -- --gate | --rehearse
+       npm run release -- --gate | --rehearse [--keep]
 
 Sets the version, dates the changelog, builds the files to publish in dist/, commits and tags. Prints the commands that
 publish the release, and pushes nothing.
@@ -32,7 +32,8 @@ publish the release, and pushes nothing.
   --dry-run        check whether the release is possible, and show the changes without making them
   --without-chart  omit the Helm chart from dist/; use this option if Helm is not installed
   --gate           run the tests and benchmarks that the version in package.json must pass before its release
-  --rehearse       publish to a registry on this machine, sign with a key made for this, and verify
+  --rehearse       publish to a registry on this machine, sign with a key made for this run, and verify
+  --keep           keep that registry and the files until Ctrl-C, to follow docs/operate/verify.md by hand
 `;
 
 const read = (path) => readFileSync(join(root, path), 'utf8');
@@ -158,8 +159,12 @@ await main(async () => {
     process.stdout.write(USAGE);
     return;
   }
-  const alone = { '--gate': () => gate(), '--rehearse': rehearse }[args[0]];
-  if (alone !== undefined && args.length === 1) {
+  const alone = {
+    '--gate': () => gate(),
+    '--rehearse': () => rehearse(),
+    '--rehearse --keep': () => rehearse(true),
+  }[args.join(' ')];
+  if (alone !== undefined) {
     await alone();
     return;
   }

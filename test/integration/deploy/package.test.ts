@@ -117,7 +117,7 @@ describe('the npm package', () => {
 
   test('prints its version and its help in any folder', async () => {
     await expect(npm('exec', '--offline', '--', 'weir', '--version')).resolves.toMatch(
-      /^weir \d+\.\d+\.\d+\n$/,
+      /^weir \d+\.\d+\.\d+(?:-rc\.\d+)?\n$/,
     );
     const help = await weir('--help');
     expect(help).toMatchObject({ code: 0, stderr: '' });
