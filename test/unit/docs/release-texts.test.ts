@@ -1,6 +1,7 @@
 /* Tests .ci/release-texts.mjs and the reader of benchmarks in .ci/gate.mjs, in a process of Node.js. */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from '@jest/globals';
+import { driftLine } from '../../bench/drift.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
 /** Calls a function of a module in .ci once for each list of arguments. Returns the results, null for undefined. */
@@ -97,16 +98,14 @@ test('a version in a text is not a part of another version', () => {
 });
 
 test('a case above the ratio, and a case that did not run, keep a version from being released', () => {
-  const line = (name: string, ratio: string) =>
-    `${name.padEnd(64)}      10.00      10.40 µs ${ratio.padStart(6)}  A/A 0.98–1.02  SLOWER`;
-  const good = [line('one hot key: weir, memory', '1.05'), line('1,000 tenants: weir, Redis', '0.97')].join(
-    '\n',
-  );
+  const line = (name: string, ratio: number) =>
+    driftLine({ name, base: 10, branch: 10 * ratio, ratio, baseRatios: [0.98, 1.02] });
+  const good = [line('one hot key: weir, memory', 1.05), line('1,000 tenants: weir, Redis', 0.97)].join('\n');
   const skipped = 'one hot key: skipped, because a server failed';
   expect(
     calls('gate', 'slowerCases', [
       [good],
-      [`${good}\n${line('one hot key: weir, Redis', '1.06')}`],
+      [`${good}\n${line('one hot key: weir, Redis', 1.06)}`],
       [`${good}\n${skipped}`],
       [''],
     ]),
