@@ -50,6 +50,22 @@ describe('weir diff', () => {
     },
   );
 
+  test('applies --lease-for to both policies', async () => {
+    const { stdout } = await diff(
+      '--default-algorithm',
+      'token_bucket',
+      '--lease-for',
+      '5s',
+      'ten.yaml',
+      'five.yaml',
+    );
+    expect(stdout).toContain(
+      'token bucket (9 tokens, 10 every 1m) becomes token bucket (4 tokens, 5 every 1m)',
+    );
+    const wrong = await diff('--lease-for', '1ms', 'ten.yaml', 'five.yaml');
+    expect(wrong.stderr).toContain('--lease-for must be a duration from 5ms to 10s');
+  });
+
   test('applies --default-algorithm to both policies', async () => {
     const { stdout } = await diff('--default-algorithm', 'token_bucket', 'ten.yaml', 'five.yaml');
     expect(stdout).toContain(

@@ -36,6 +36,11 @@ test.each(cases`
     REDIS_URL=redis:6379 | REDIS_PERSECOND=true | REDIS_PERSECOND_URL=a,b | REDIS_PERSECOND_SOCKET_TYPE=tcp
     REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: the value contains several addresses
   a hash tag => REDIS_URL=redis:6379 | CACHE_KEY_PREFIX={a} => CACHE_KEY_PREFIX: the prefix contains "{"
+  a short lease => REDIS_URL=redis:6379 | LEASE_FOR=4ms => LEASE_FOR: leases last 5ms to 10s
+  a long lease => REDIS_URL=redis:6379 | LEASE_FOR=11s => LEASE_FOR: leases last 5ms to 10s
+  a lease of one token
+    REDIS_URL=redis:6379 | LEASE_FOR=50ms | LEASE_MAX=1
+    LEASE_MAX: a lease has at least 2 tokens
   two management servers with three nodes
     CONFIG_TYPE=GRPC_XDS_SOTW | CONFIG_GRPC_XDS_SERVER_URL=a:1, b:2 | CONFIG_GRPC_XDS_NODE_ID=a,b,c
     CONFIG_GRPC_XDS_NODE_ID: there are 3 values, but CONFIG_GRPC_XDS_SERVER_URL contains 2; write one value for all
