@@ -32,7 +32,11 @@ export function writeSbom(file) {
     writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
     const args = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application'];
     const options = { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] };
-    writeFileSync(file, execFileSync('npm', args, options));
+    const bill = JSON.parse(execFileSync('npm', args, options));
+    // Random, and the time: without them, the same commit gives the same image.
+    delete bill.serialNumber;
+    delete bill.metadata.timestamp;
+    writeFileSync(file, `${JSON.stringify(bill, undefined, 2)}\n`);
   } catch (error) {
     throw new Impossible(`npm sbom failed: ${(error.stderr || error.message).trim()}`);
   } finally {
