@@ -34,7 +34,7 @@ beforeAll(async () => {
   redis = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
   server = await startWeir({
     policy: POLICY,
-    env: { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_TIMEOUT: '200ms', WORKERS: String(WORKERS) },
+    env: { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_TIMEOUT: '1s', WORKERS: String(WORKERS) },
   });
   // Workers that serve accept connections in turn.
   await waitFor('every worker to serve', async () => {

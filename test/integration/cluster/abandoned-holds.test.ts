@@ -22,7 +22,7 @@ let server: WeirServer;
 let client: RlsClient;
 beforeAll(async () => {
   cluster = await startCluster();
-  const env = { REDIS_TYPE: 'cluster', REDIS_URL: cluster.url, REDIS_TIMEOUT: '200ms' };
+  const env = { REDIS_TYPE: 'cluster', REDIS_URL: cluster.url, REDIS_TIMEOUT: '1s' };
   server = await startWeir({ policy: POLICY, env });
   client = new RlsClient(server.grpcPort);
 });

@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 /** Returns the settings of a server on the cluster. */
-const onCluster = () => ({ REDIS_TYPE: 'cluster', REDIS_URL: cluster.url, REDIS_TIMEOUT: '200ms' });
+const onCluster = () => ({ REDIS_TYPE: 'cluster', REDIS_URL: cluster.url, REDIS_TIMEOUT: '1s' });
 
 async function start(
   env: Record<string, string>,
