@@ -9,6 +9,8 @@ export type Load =
   | 'saturation'
   /** Half of the maximum rate, which is measured first. */
   | 'half rate'
+  /** {@link BenchCase.perSecond} */
+  | 'fixed rate'
   /** Only new tenants, at a quarter of the maximum rate, to measure pauses and memory. */
   | 'arrivals';
 
@@ -33,6 +35,12 @@ export interface BenchCase {
   readonly envoy: boolean;
   /** Whether calls end the requests of earlier calls that placed holds, in turns with calls that start requests. */
   readonly ends: boolean;
+  /** Number of weir processes with one Redis, which get the calls in turn. */
+  readonly replicas: number;
+  /** Whether the n-th tenant sends 1/n as many calls as the first one. */
+  readonly zipf: boolean;
+  /** Calls per second with the load `fixed rate`. */
+  readonly perSecond: number;
 }
 
 const BASE: BenchCase = {
@@ -50,7 +58,13 @@ const BASE: BenchCase = {
   limits: ['token bucket'],
   envoy: false,
   ends: false,
+  replicas: 1,
+  zipf: false,
+  perSecond: 0,
 };
+
+/** Calls per second of all processes in the cases of {@link leaseBench}. */
+const LEASE_CALLS_PER_SECOND = 20_000;
 
 function bench(name: string, changes: Partial<BenchCase> = {}): BenchCase {
   return { ...BASE, ...changes, name };
@@ -66,6 +80,20 @@ function holdBench(limit: 'concurrency' | 'reservation', tenants = 1): BenchCase
     bucketKind: tenants === 1 ? 'slow refill' : 'kept',
     limits: ['token bucket', limit],
     ends: true,
+  });
+}
+
+/** Returns a case that compares a limit with and without leases at a fixed rate, by default in three processes. */
+function leaseBench(name: string, changes: Partial<BenchCase>): BenchCase {
+  return bench(`leases, ${name}`, {
+    load: 'fixed rate',
+    generator: 'own',
+    stores: ['Redis'],
+    connections: 6,
+    limits: ['token bucket', 'lease'],
+    replicas: 3,
+    perSecond: LEASE_CALLS_PER_SECOND,
+    ...changes,
   });
 }
 
@@ -126,6 +154,16 @@ export const CASES: readonly BenchCase[] = [
     tenants: 1000,
     bucketKind: 'kept',
     limits: ['token bucket', 'two limits', '1,000 regular expressions'],
+  }),
+  bench('leases, one hot key', { limits: ['token bucket', 'lease', 'lease of 1,000'] }),
+  leaseBench('double the limit', { bucketKind: 'half of the calls' }),
+  leaseBench('100 tenants (Zipf)', { tenants: 100, zipf: true, bucketKind: 'kept', replicas: 1 }),
+  bench('leases, 1,000 tenants', {
+    generator: 'own',
+    tenants: 1000,
+    bucketKind: 'kept',
+    stores: ['Redis'],
+    limits: ['token bucket', 'lease'],
   }),
   bench('behind Envoy', { envoy: true, connections: 8, streams: 4 }),
   bench('half rate', { load: 'half rate' }),

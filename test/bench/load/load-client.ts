@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { seededRandom } from '../../support/limiter/seeded-random.js';
 import { type CallTemplate, callTemplate } from './call-template.js';
 import { type CallObserver, ClientConnection } from './client-connection.js';
 import { type LoadResult, percentiles } from './load-result.js';
@@ -13,6 +14,8 @@ import { endMessageOf } from './policy.js';
 export interface LoadClientOptions {
   readonly host: string;
   readonly port: number;
+  /** Ports of further servers. The connections are spread evenly over all servers. */
+  readonly otherPorts?: readonly number[];
   readonly tls: boolean;
   /** An encoded RateLimitRequest, in base64. */
   readonly message: string;
@@ -20,9 +23,14 @@ export interface LoadClientOptions {
   readonly connections: number;
   /** Maximum number of calls in flight on each connection; at a fixed rate, only the server limits this number. */
   readonly streams: number;
-  /** Number of tenants, starting with `firstTenant`. Calls use all tenants equally often, in a scattered order. */
+  /**
+   * Number of tenants, starting with `firstTenant`. Calls use all tenants equally often, in a scattered order, unless
+   * `zipf` is set.
+   */
   readonly tenants: number;
   readonly firstTenant: number;
+  /** Whether the n-th tenant sends 1/n as many calls as the first one, in random order. */
+  readonly zipf?: boolean;
   /** Requests per second; undefined to send the next request after each answer. */
   readonly rate: number | undefined;
   /** Whether calls with hold tokens of earlier answers end requests, in turns with the calls of `message`. */
@@ -33,6 +41,23 @@ export interface LoadClientOptions {
 const SLEEP_MS = 0.05;
 /** A prime larger than any number of tenants, so that the calls visit all tenants in a scattered order. */
 const TENANT_STEP = 15_485_863;
+/** Number of random calls after which the same tenants follow again; a power of 2. */
+const ZIPF_CALLS = 1 << 16;
+
+/** Returns random tenants, of which the n-th occurs 1/n as often as the first one. */
+function zipfTenants(tenants: number): Uint32Array {
+  const random = seededRandom(1);
+  const shares = new Float64Array(tenants);
+  let total = 0;
+  for (let i = 0; i < tenants; i++) {
+    total += 1 / (i + 1);
+    shares[i] = total;
+  }
+  return Uint32Array.from({ length: ZIPF_CALLS }, () => {
+    const at = random() * total;
+    return shares.findIndex((share) => at < share);
+  });
+}
 
 function nowMicros(): number {
   return performance.now() * 1000;
@@ -42,6 +67,7 @@ class Load implements CallObserver {
   private readonly options: LoadClientOptions;
   private readonly latencies: Float64Array;
   private readonly connections: ClientConnection[] = [];
+  private readonly zipf: Uint32Array | undefined;
   private readonly sleeper = new Int32Array(new SharedArrayBuffer(4));
   private sent = 0;
   private done = 0;
@@ -53,6 +79,7 @@ class Load implements CallObserver {
   constructor(options: LoadClientOptions) {
     this.options = options;
     this.latencies = new Float64Array(options.requests);
+    this.zipf = options.zipf === true ? zipfTenants(options.tenants) : undefined;
   }
 
   async run(): Promise<LoadResult> {
@@ -62,7 +89,8 @@ class Load implements CallObserver {
     const template = templateOf(Buffer.from(message, 'base64'));
     const endTemplateOf = ends ? (length: number) => templateOf(endMessageOf(length)) : undefined;
     for (let i = 0; i < connections; i++) {
-      const socket = await this.open();
+      const ports = [port, ...(this.options.otherPorts ?? [])];
+      const socket = await this.open(ports[i % ports.length] as number);
       const connection = new ClientConnection(socket, template, this, endTemplateOf);
       this.connections.push(connection);
       await connection.ready();
@@ -94,8 +122,8 @@ class Load implements CallObserver {
     process.exit(1);
   }
 
-  private open(): Promise<Socket> {
-    const { host, port, tls } = this.options;
+  private open(port: number): Promise<Socket> {
+    const { host, tls } = this.options;
     return new Promise((resolve, reject) => {
       const socket = tls
         ? connectTls({ host, port, ALPNProtocols: ['h2'], rejectUnauthorized: false })
@@ -134,6 +162,7 @@ class Load implements CallObserver {
 
   private tenant(call: number): number {
     const { tenants, firstTenant } = this.options;
+    if (this.zipf !== undefined) return firstTenant + (this.zipf[call & (ZIPF_CALLS - 1)] as number);
     return firstTenant + ((call * TENANT_STEP) % tenants);
   }
 

@@ -1,3 +1,4 @@
+import { scrape, sumOf } from '../../support/prometheus/metrics-text.js';
 import { cpuMicros, residentBytes } from '../cpu.js';
 import { median } from '../micro/measure.js';
 import { TENANT } from './call-template.js';
@@ -26,6 +27,10 @@ export interface Row {
   readonly ratio: number | undefined;
   /** CPU time with a Redis Cluster, divided by the CPU time with a single Redis; undefined for other rows. */
   readonly clusterRatio: number | undefined;
+  /** CPU time with leases, divided by the CPU time in memory; undefined for other rows. */
+  readonly memoryRatio: number | undefined;
+  /** CPU time with leases, divided by the CPU time without; undefined for other rows. */
+  readonly leaseRatio: number | undefined;
   /** CPU time in memory, divided by the CPU time of a ping-pong of the same bytes; undefined for other rows. */
   readonly pingPongRatio: number | undefined;
   /** `serverMicros` + `redisMicros` of each round. */
@@ -40,11 +45,14 @@ export interface Row {
   readonly residentBytes: number;
   /** Growth of the server's memory for each new tenant; only with the load `arrivals`. */
   readonly bytesPerTenant: number | undefined;
+  /** Number of decisions for which a process asked Redis, per 100; only in cases with leases. */
+  readonly tripsPer100: number | undefined;
 }
 
 interface Round extends LoadResult {
   readonly serverMicros: number;
   readonly redisMicros: number;
+  readonly tripsPer100: number;
 }
 
 /** Load of a target in a round. */
@@ -68,9 +76,12 @@ function send(bench: BenchCase, target: BenchTarget, plan: RunPlan): Promise<Loa
   const blocks = bench.limits.some((limit) => limit.includes('CIDR'));
   const message = messageOf(bench.descriptors, bench.rules, blocks ? TENANT_ADDRESS : TENANT);
   if (bench.generator === 'own') {
-    const { host, port, tls } = target;
+    const { host, port, tls, replicas } = target;
+    const otherPorts = replicas.slice(1).map((one) => one.port);
     const encoded = Buffer.from(message).toString('base64');
-    return runLoadClient({ host, port, tls, message: encoded, connections, streams, ends, ...plan });
+    const { zipf } = bench;
+    const load = { message: encoded, connections, streams, ends, zipf, ...plan };
+    return runLoadClient({ host, port, otherPorts, tls, ...load });
   }
   const common = { requests: plan.requests, connections, streams, rate: plan.rate };
   if (target.envoyPort !== undefined) {
@@ -87,15 +98,41 @@ function send(bench: BenchCase, target: BenchTarget, plan: RunPlan): Promise<Loa
 }
 
 async function run(bench: BenchCase, target: BenchTarget, plan: RunPlan): Promise<Round> {
-  const { pid } = target;
-  const server = cpuMicros(pid);
+  const before = await withoutTrip(bench, target);
+  const server = serverMicros(target);
   const redis = redisMicros(target);
   const result = await send(bench, target, plan);
+  const used = { serverMicros: serverMicros(target) - server, redisMicros: redisMicros(target) - redis };
+  const without = (await withoutTrip(bench, target)) - before;
   return {
     ...result,
-    serverMicros: (cpuMicros(pid) - server) / result.requests,
-    redisMicros: (redisMicros(target) - redis) / result.requests,
+    serverMicros: used.serverMicros / result.requests,
+    redisMicros: used.redisMicros / result.requests,
+    tripsPer100: 100 * (1 - without / result.requests),
   };
+}
+
+/** Metrics of decisions for which a process did not ask Redis. */
+const WITHOUT_TRIP = [
+  'weir_lease_trips_saved_total',
+  'weir_lease_early_denials_total',
+  'weir_deny_cache_answers_total',
+];
+
+/** Returns the number of decisions without a trip to Redis; 0 in cases without leases. */
+async function withoutTrip({ limits }: BenchCase, { replicas }: BenchTarget): Promise<number> {
+  if (!limits.includes('lease')) return 0;
+  const scrapes = await Promise.all(replicas.map((replica) => scrape(replica)));
+  const counts = scrapes.flatMap((one) =>
+    WITHOUT_TRIP.map((name) => (one === undefined ? 0 : sumOf(one, name))),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Returns the CPU time of all processes of a server. */
+function serverMicros({ pid, replicas }: BenchTarget): number {
+  const pids = replicas.length === 0 ? [pid] : replicas.map((replica) => replica.pid);
+  return pids.reduce((sum, one) => sum + cpuMicros(one), 0);
 }
 
 /** Returns the CPU time of all Redis nodes. */
@@ -106,6 +143,7 @@ function redisMicros({ redisPids }: BenchTarget): number {
 /** Throws an error if weir gave unexpected answers, because the results would then be wrong. */
 function checkAnswers(bench: BenchCase, target: BenchTarget, { overLimit, requests }: Round): void {
   if (overLimit === undefined || !target.name.startsWith('weir')) return;
+  if (bench.bucketKind === 'half of the calls') return;
   const unexpected = bench.bucketKind === 'denied' ? requests - overLimit : overLimit;
   if (unexpected > 0)
     throw new Error(
@@ -127,6 +165,8 @@ function summarizeRounds(
     redisMicros: target.redisPids.length === 0 ? undefined : middle((round) => round.redisMicros),
     ratio: undefined,
     clusterRatio: undefined,
+    memoryRatio: undefined,
+    leaseRatio: undefined,
     pingPongRatio: undefined,
     rounds: rounds.map((round) => round.serverMicros + round.redisMicros),
     perSecond: middle((round) => round.requests / round.seconds),
@@ -137,6 +177,10 @@ function summarizeRounds(
     clientMicros: middle((round) => round.clientMicros / round.requests),
     residentBytes: residentBytes(target.pid),
     bytesPerTenant: undefined,
+    tripsPer100:
+      bench.limits.includes('lease') && target.redisPids.length > 0
+        ? middle((round) => round.tripsPer100)
+        : undefined,
     ...more,
   };
 }
@@ -154,6 +198,7 @@ async function warmUp(bench: BenchCase, target: BenchTarget, options: MeasureOpt
     firstTenant: 0,
     rate,
   });
+  if (bench.load === 'fixed rate') return plan(bench.perSecond, options.seconds);
   if (bench.load === 'saturation') {
     // Create the buckets of all tenants before the first round.
     if (bench.tenants === 'many') await run(bench, target, { ...plan(undefined, 1), requests: tenants });
@@ -204,6 +249,9 @@ export async function measureCase(
   });
   const baseline = rows[0]?.serverMicros;
   const single = rows.find(({ target }) => target === SINGLE_REDIS);
+  const memory = rows.find(({ target }) => target.startsWith(IN_MEMORY));
+  const unleased = rows.find(({ target }) => target === `${SINGLE_REDIS}, token bucket`);
+  const leases = ({ target }: Row): boolean => /, lease( of 1,000)?$/.test(target);
   const pingPong = rows.find(({ target }) => target === PING_PONG);
   return rows.map((row) => ({
     ...row,
@@ -212,6 +260,8 @@ export async function measureCase(
       single !== undefined && row.target === `${SINGLE_REDIS} Cluster`
         ? totalMicros(row) / totalMicros(single)
         : undefined,
+    memoryRatio: leases(row) && memory !== undefined ? totalMicros(row) / totalMicros(memory) : undefined,
+    leaseRatio: leases(row) && unleased !== undefined ? totalMicros(row) / totalMicros(unleased) : undefined,
     pingPongRatio:
       pingPong !== undefined && row.target === IN_MEMORY
         ? row.serverMicros / pingPong.serverMicros

@@ -10,13 +10,16 @@ export type BucketKind =
   /** Buckets that refill over hours, so that the store keeps a bucket for each tenant. All requests are allowed. */
   | 'kept'
   /** Buckets with one token. All requests except the first of each tenant are denied. */
-  | 'denied';
+  | 'denied'
+  /** A bucket that allows half of the calls of a case with leases, 20,000 per second. */
+  | 'half of the calls';
 
 const BUCKETS: Readonly<Record<BucketKind, string>> = {
   'fast refill': '{ max_tokens: 4000000000, tokens_per_fill: 1000000, fill_interval: 1s }',
   'slow refill': '{ max_tokens: 4000000000, tokens_per_fill: 1000, fill_interval: 1s }',
   kept: '{ max_tokens: 800000, tokens_per_fill: 1, fill_interval: 1h }',
   denied: '{ max_tokens: 1, tokens_per_fill: 1, fill_interval: 1h }',
+  'half of the calls': '{ max_tokens: 10000, tokens_per_fill: 10000, fill_interval: 1s }',
 };
 
 /** The bucket of a limit with plans. The plan of each tenant has the same numbers as {@link BUCKETS}. */
@@ -49,6 +52,9 @@ export type Limit =
   /** Holds that expire after a second, because some loads consist of starts only. */
   | 'concurrency'
   | 'reservation'
+  /** A token bucket whose tokens each process leases for 50 ms, up to 100 or 1,000 at once. */
+  | 'lease'
+  | 'lease of 1,000'
   | 'two limits'
   /** The numbers of a token bucket come from the plan of the tenant, in a table with a million rows. */
   | 'plan'
@@ -91,6 +97,10 @@ function limitText(name: string, bucketKind: BucketKind, limit: Limit): string {
     return `rate_limit: { name: ${name}, concurrency: { max: 4000000000, expires_after: 1s } }`;
   if (limit === 'reservation')
     return `rate_limit: { name: ${name}, ${bucket}, max_debt: 1000, hold: { amount: 2, expires_after: 1s } }`;
+  if (limit.startsWith('lease')) {
+    const max = limit === 'lease' ? 100 : 1000;
+    return `rate_limit: { name: ${name}, ${bucket}, lease: { for: 50ms, max: ${max} } }`;
+  }
   if (limit === 'plan') return `rate_limit: { name: ${name}, token_bucket: ${PLANNED_BUCKET} }`;
   if (limit.startsWith('window')) return `rate_limit: { name: ${name}, ${window} }`;
   if (limit.startsWith('two limits'))

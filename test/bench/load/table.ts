@@ -39,6 +39,13 @@ export function cells(row: Row): string[] {
 function remark(row: Row): string {
   if (row.pingPongRatio !== undefined) return `${row.pingPongRatio.toFixed(2)} × ping-pong`;
   if (row.clusterRatio !== undefined) return `${row.clusterRatio.toFixed(2)} × Redis`;
+  if (row.tripsPer100 !== undefined) {
+    const ratios = [
+      row.leaseRatio === undefined ? '' : `, ${row.leaseRatio.toFixed(2)} × without`,
+      row.memoryRatio === undefined ? '' : `, ${row.memoryRatio.toFixed(2)} × memory`,
+    ];
+    return `${row.tripsPer100.toFixed(1)} trips per 100${ratios.join('')}`;
+  }
   return row.bytesPerTenant === undefined ? '' : `${row.bytesPerTenant.toFixed(0)} bytes per new tenant`;
 }
 

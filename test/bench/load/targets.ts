@@ -8,7 +8,7 @@ import { repositoryRoot } from '../../support/process/tools.js';
 import { startCluster } from '../../support/redis/cluster.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
-import { startWeir } from '../../support/weir/weir.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { TENANT } from './call-template.js';
 import type { BenchCase, BenchStore } from './cases.js';
 import { metricsSinkSettings } from './metrics-sinks.js';
@@ -26,6 +26,8 @@ export interface BenchTarget {
   readonly tls: boolean;
   /** Port of an Envoy that calls this server. If it is set, the load goes to this port. */
   readonly envoyPort: number | undefined;
+  /** The weir processes that share the load, and the first of which has `port` and `pid`; empty for other servers. */
+  readonly replicas: readonly { readonly port: number; readonly pid: number; readonly httpPort: number }[];
 }
 
 /** A server that is already running (`--target`). */
@@ -45,7 +47,7 @@ export interface TargetOptions {
   readonly checkouts: readonly { readonly name: string; readonly folder: string }[];
 }
 
-const TARGET_DEFAULTS = { host: '127.0.0.1', redisPids: [], tls: false, envoyPort: undefined };
+const TARGET_DEFAULTS = { host: '127.0.0.1', redisPids: [], tls: false, envoyPort: undefined, replicas: [] };
 
 /** Starts the baseline, an empty handler on @grpc/grpc-js without TLS. */
 async function startBaseline(): Promise<BenchTarget> {
@@ -107,7 +109,10 @@ function variantsOf(bench: BenchCase, transports: TargetOptions['transports']): 
   return bench.stores.flatMap((store) =>
     transports.flatMap((transport) =>
       (bench.tls ? [false, true] : [false]).flatMap((tls) =>
-        bench.limits.map((limit) => ({ store, transport, tls, limit })),
+        bench.limits
+          // Buckets in memory have no leases.
+          .filter((limit) => !limit.startsWith('lease') || store !== 'memory')
+          .map((limit) => ({ store, transport, tls, limit })),
       ),
     ),
   );
@@ -146,8 +151,16 @@ async function startWeirs(bench: BenchCase, options: TargetOptions): Promise<Ben
       Object.assign(env, started.env);
       const table = limit === 'plan' ? new TempDir().write('plans.csv', planTable()) : undefined;
       const policy = policyText(bench.rules, bench.bucketKind, limit, table);
-      const weir = await startWeir({ policy, env, main: join(folder, 'build/src/main.js') });
-      closeLater(weir, () => weir.stop('SIGKILL'));
+      const weirs: WeirServer[] = [];
+      for (let i = 0; i < bench.replicas; i++) {
+        const weir = await startWeir({ policy, env, main: join(folder, 'build/src/main.js') });
+        weirs.push(closeLater(weir, () => weir.stop('SIGKILL')));
+      }
+      const replicas = weirs.map(({ grpcPort, httpPort, process: { pid } }) => ({
+        port: grpcPort,
+        pid,
+        httpPort,
+      }));
       const parts = ['weir', store, ...(transport === undefined ? [] : [transport])];
       if (tls) parts.push('TLS');
       if (bench.limits.length > 1) parts.push(limit);
@@ -155,8 +168,8 @@ async function startWeirs(bench: BenchCase, options: TargetOptions): Promise<Ben
       targets.push({
         ...TARGET_DEFAULTS,
         name: parts.join(', '),
-        pid: weir.process.pid,
-        port: weir.grpcPort,
+        ...(replicas[0] as (typeof replicas)[number]),
+        replicas,
         redisPids: started.redisPids,
         tls,
       });

@@ -33,7 +33,7 @@ function readMetrics(text: string): Scrape {
 }
 
 /** Reads the metrics of a server; undefined if it does not answer. */
-export async function scrape(server: WeirServer): Promise<Scrape | undefined> {
+export async function scrape(server: Pick<WeirServer, 'httpPort'>): Promise<Scrape | undefined> {
   try {
     const { status, body } = await httpRequest(server.httpPort, '/metrics');
     return status === 200 ? readMetrics(body) : undefined;
