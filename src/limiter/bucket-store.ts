@@ -18,8 +18,8 @@ export interface Take {
   /** Integer from 0 (a peek) to 2^53-1. Callers saturate larger values first. */
   readonly hits: number;
   /**
-   * Makes the item stand for this number of equal requests, at least 2. The request has no other items, and only stores
-   * in Redis support it. The outcome is that of the last request, with a `grant`.
+   * Number of equal requests that the item represents, at least 2. The request has no other items, and only stores in
+   * Redis support it. The outcome is that of the last request, with a `grant`.
    */
   readonly count?: number;
   /** Gives `hits` back instead of taking them (`is_negative_hits`). A refund is never limited. */

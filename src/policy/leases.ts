@@ -15,6 +15,9 @@ export interface LeaseSpec extends LeaseTerms {
 export const LEASE_FOR = { min: 5000, max: 10_000_000 } as const;
 export const LEASE_MAX = { min: 2, max: 10_000, default: 100 } as const;
 
+/** The refusal of a token bucket whose leases would leave too little of its capacity. Unlike others, `for` mends it. */
+export const TOO_LONG = 'more than half of its capacity refills during a lease';
+
 /** A limit without its leases. */
 interface UnleasedLimit {
   readonly rate: Rate | RateSpec | undefined;
@@ -40,7 +43,7 @@ export function leaseRefusal(limit: UnleasedLimit): string | undefined {
   const isTooLong =
     2n * BigInt(tokensPerFill) * BigInt(lease.forMicros) > BigInt(maxTokens) * BigInt(fillIntervalMicros);
   if (!lease.exact || (!isTooLong && maxTokens > reservedTokens(rate, lease))) return undefined;
-  return 'more than half of its capacity refills during a lease';
+  return TOO_LONG;
 }
 
 /** Returns the tokens that refill during a lease, rounded up. */

@@ -73,7 +73,7 @@ export class LeaseStore implements BucketStore {
 
   /** Number of tokens of a bucket that are leased to this process. */
   tokensOf(key: string): number {
-    return (this.young.get(key) ?? this.old.get(key))?.tokens(this.monotonicMicros()) ?? 0;
+    return this.known(key)?.tokens(this.monotonicMicros()) ?? 0;
   }
 
   /** Counts since start, with all leases that have ended. */

@@ -1,4 +1,4 @@
-import { type LeaseSpec, leasedRate, leaseRefusal } from '../../policy/leases.js';
+import { type LeaseSpec, leasedRate, leaseRefusal, TOO_LONG } from '../../policy/leases.js';
 import type { RuleSpec } from '../../policy/rule.js';
 import type { FieldReader } from './field-reader.js';
 import { readMapping } from './field-values.js';
@@ -24,9 +24,10 @@ export function withLeases(items: readonly FieldReader[], rules: readonly RuleSp
     const refusal = isTarget ? 'it pays for requests over another limit' : leaseRefusal(rule);
     const item = items[i] as FieldReader;
     if (refusal !== undefined && item.field('lease') !== undefined) {
-      const remedy = refusal.startsWith('more than half')
-        ? 'lower "for", raise the capacity of the bucket, or write exact: false'
-        : 'remove "lease"';
+      const remedy =
+        refusal === TOO_LONG
+          ? 'lower "for", raise the capacity of the bucket, or write exact: false'
+          : 'remove "lease"';
       item.error('lease', `the limit cannot lease tokens, because ${refusal}; ${remedy}`);
     }
     if (isTarget) return { ...rule, lease: undefined };

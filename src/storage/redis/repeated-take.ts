@@ -138,7 +138,7 @@ export class RepeatedTake {
     return rate.outcome(hits, state, nowMicros);
   }
 
-  /** Returns the outcome of an item that stands for the next `count` requests of the run. */
+  /** Returns the outcome of an item that represents the next `count` requests of the run. */
   private nextSeveral({ rate, hits }: RunItem, count: number, nowMicros: number): TakeOutcome {
     const { state } = this;
     const { wholeMicros, remainder } = state;
