@@ -22,7 +22,9 @@ export function largestBurst(allowed: readonly Decided[], perSecond: number): nu
     for (const { sentMs, arrivedMs } of byArrival) {
       if (sentMs < from) continue;
       count++;
-      most = Math.max(most, count - ((arrivedMs - from) * perSecond) / 1000);
+      const burst = count - ((arrivedMs - from) * perSecond) / 1000;
+      // Jest looks up globals, such as Math, so slowly that a minute of requests would take a minute.
+      if (burst > most) most = burst;
     }
   }
   return most;
