@@ -155,7 +155,7 @@ export const CASES: readonly BenchCase[] = [
     bucketKind: 'kept',
     limits: ['token bucket', 'two limits', '1,000 regular expressions'],
   }),
-  bench('leases, one hot key', { limits: ['token bucket', 'lease', 'lease of 1,000'] }),
+  bench('leases, one hot key', { limits: ['token bucket', 'lease', 'lease of 100'] }),
   leaseBench('double the limit', { bucketKind: 'half of the calls' }),
   leaseBench('100 tenants (Zipf)', { tenants: 100, zipf: true, bucketKind: 'kept', replicas: 1 }),
   bench('leases, 1,000 tenants', {

@@ -47,6 +47,8 @@ export interface Row {
   readonly bytesPerTenant: number | undefined;
   /** Number of decisions for which a process asked Redis, per 100; only in cases with leases. */
   readonly tripsPer100: number | undefined;
+  /** Number of allowed calls, per 100; only in cases that exceed a limit with leases. */
+  readonly allowedPer100: number | undefined;
 }
 
 interface Round extends LoadResult {
@@ -181,6 +183,10 @@ function summarizeRounds(
       bench.limits.includes('lease') && target.redisPids.length > 0
         ? middle((round) => round.tripsPer100)
         : undefined,
+    allowedPer100:
+      bench.bucketKind === 'half of the calls'
+        ? middle(({ overLimit = 0, requests }) => 100 * (1 - overLimit / requests))
+        : undefined,
     ...more,
   };
 }
@@ -251,7 +257,7 @@ export async function measureCase(
   const single = rows.find(({ target }) => target === SINGLE_REDIS);
   const memory = rows.find(({ target }) => target.startsWith(IN_MEMORY));
   const unleased = rows.find(({ target }) => target === `${SINGLE_REDIS}, token bucket`);
-  const leases = ({ target }: Row): boolean => /, lease( of 1,000)?$/.test(target);
+  const leases = ({ target }: Row): boolean => /, lease( of 100)?$/.test(target);
   const pingPong = rows.find(({ target }) => target === PING_PONG);
   return rows.map((row) => ({
     ...row,

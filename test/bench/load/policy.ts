@@ -52,9 +52,9 @@ export type Limit =
   /** Holds that expire after a second, because some loads consist of starts only. */
   | 'concurrency'
   | 'reservation'
-  /** A token bucket whose tokens each process leases for 50 ms, up to 100 or 1,000 at once. */
+  /** A token bucket whose tokens each process leases for 50 ms, up to 1,000 (the default) or 100 at once. */
   | 'lease'
-  | 'lease of 1,000'
+  | 'lease of 100'
   | 'two limits'
   /** The numbers of a token bucket come from the plan of the tenant, in a table with a million rows. */
   | 'plan'
@@ -98,8 +98,8 @@ function limitText(name: string, bucketKind: BucketKind, limit: Limit): string {
   if (limit === 'reservation')
     return `rate_limit: { name: ${name}, ${bucket}, max_debt: 1000, hold: { amount: 2, expires_after: 1s } }`;
   if (limit.startsWith('lease')) {
-    const max = limit === 'lease' ? 100 : 1000;
-    return `rate_limit: { name: ${name}, ${bucket}, lease: { for: 50ms, max: ${max} } }`;
+    const max = limit === 'lease' ? '' : ', max: 100';
+    return `rate_limit: { name: ${name}, ${bucket}, lease: { for: 50ms${max} } }`;
   }
   if (limit === 'plan') return `rate_limit: { name: ${name}, token_bucket: ${PLANNED_BUCKET} }`;
   if (limit.startsWith('window')) return `rate_limit: { name: ${name}, ${window} }`;

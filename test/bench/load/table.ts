@@ -43,6 +43,7 @@ function remark(row: Row): string {
     const ratios = [
       row.leaseRatio === undefined ? '' : `, ${row.leaseRatio.toFixed(2)} × without`,
       row.memoryRatio === undefined ? '' : `, ${row.memoryRatio.toFixed(2)} × memory`,
+      row.allowedPer100 === undefined ? '' : `, ${row.allowedPer100.toFixed(1)} allowed per 100`,
     ];
     return `${row.tripsPer100.toFixed(1)} trips per 100${ratios.join('')}`;
   }

@@ -35,7 +35,7 @@ describe('the limit of a rule with leases', () => {
   ])('%s', (_, limit, expected) => {
     const rule = ruleOf(limited(limit));
     expect(rule.rate?.reportedLimit).toBe(expected);
-    expect(rule.rate?.lease).toEqual({ forMicros: rule.lease?.forMicros, max: 100 });
+    expect(rule.rate?.lease).toEqual({ forMicros: rule.lease?.forMicros, max: 1000 });
   });
 
   test('comes from the rule, else from the file, else from the environment', () => {
@@ -43,7 +43,7 @@ describe('the limit of a rule with leases', () => {
     expect(leaseOf(ruleOf(limited(BUCKET, file)))).toEqual([98, { forMicros: 20_000, max: 9 }]);
     expect(leaseOf(ruleOf(limited(`${BUCKET}, ${LEASE}`, file)))).toEqual([
       95,
-      { forMicros: 50_000, max: 100 },
+      { forMicros: 50_000, max: 1000 },
     ]);
     expect(leaseOf(ruleOf(limited(BUCKET)))).toEqual([100, undefined]);
     const defaultLease = { forMicros: 10_000, max: 7, exact: true };
@@ -132,7 +132,7 @@ describe('limits that cannot lease', () => {
 
 test('explain, in text, says how much a limit leases', () => {
   expect(explained(limited(`${BUCKET}, ${LEASE}`))).toContain(
-    'leases up to 100 hits for 50ms, which lowers the capacity by 5',
+    'leases up to 1000 hits for 50ms, which lowers the capacity by 5',
   );
 });
 
@@ -152,7 +152,7 @@ describe('a row of a plan', () => {
       const [rule] = policy.match(entries(`tenant=${tenant}`)).rules;
       return leaseOf(rule as Rule);
     });
-    const terms = { forMicros: 50_000, max: 100 };
+    const terms = { forMicros: 50_000, max: 1000 };
     expect(limits).toEqual([
       [95, terms],
       [9, undefined],

@@ -266,7 +266,7 @@ test('says which part of a limit processes may have leased', async () => {
   bench.leased = 7;
   const { buckets } = await bench.ask({ action: 'show', entries: entriesOf('tenant=a') });
   expect(buckets[0]?.note).toBe(
-    'Each process may take up to 100 in advance, which this number does not contain, and spends them within 50ms. ' +
+    'Each process may take up to 1000 in advance, which this number does not contain, and spends them within 50ms. ' +
       'The process that answered has 7 left.',
   );
 });
