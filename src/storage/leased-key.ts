@@ -7,8 +7,10 @@ import { refillWhole, takeTokens } from '../limiter/token-bucket.js';
 /** The rate of a limit that leases. */
 export type LeasedRate = TimedRate & { readonly lease: LeaseTerms };
 
-/** Takes of a bucket during the life of a lease below which the process asks for no lease. */
-const MIN_TAKES = 4;
+/** Hits on a bucket during the life of a lease below which the process asks for no lease. */
+const MIN_HITS = 4;
+/** Tokens that may lapse for each allowed hit. Of callers with steady requests, fewer tokens lapse anyway. */
+const LAPSED_SHARE = 0.05;
 /** Takes are counted for this many times the life of a lease, so that chance does not decide about leases. */
 const MEASURED_LEASES = 4;
 /** Divisor of a lease: when this part of it is left, the process asks for the next one. */
@@ -105,10 +107,12 @@ export class LeasedKey {
   private lease: Lease | undefined;
   /** The lease that follows, which may end before this process uses it. */
   private next: Lease | undefined;
-  /** Takes since `sinceMicros`, and in the period before; undefined without such a period. */
+  /** Hits since `sinceMicros`, and in the period before; undefined without such a period. */
   private count = 0;
   private countBefore: number | undefined;
   private sinceMicros: number;
+  /** Tokens that may still lapse. Below 0, the process asks for no lease. */
+  private mayLapse = 0;
   /** After a lease that arrived too late, the process waits this many times as long before it asks again. */
   private waits = 0;
   private askAfterMicros = Number.NEGATIVE_INFINITY;
@@ -124,8 +128,9 @@ export class LeasedKey {
     this.sinceMicros = nowMicros;
   }
 
-  /** Counts a take. */
-  note(nowMicros: number): void {
+  /** Counts a take. Peeks need no tokens, and leases are too small for takes with many hits. */
+  note(hits: number, nowMicros: number): void {
+    if (hits === 0 || 2 * hits > this.rate.lease.max) return;
     const periodMicros = MEASURED_LEASES * this.rate.lease.forMicros;
     const age = nowMicros - this.sinceMicros;
     if (age >= periodMicros) {
@@ -134,12 +139,18 @@ export class LeasedKey {
       this.count = 0;
       this.sinceMicros = isNext ? this.sinceMicros + periodMicros : nowMicros;
     }
-    this.count++;
+    this.count += hits;
+  }
+
+  /** Counts the hits of an allowed request. */
+  noteAllowed(hits: number): void {
+    this.mayLapse = Math.min(this.rate.lease.max, this.mayLapse + LAPSED_SHARE * hits);
   }
 
   /**
-   * Returns the number of tokens to ask for: half of the takes during the life of a lease, so that all of them are
-   * likely to be spent. 0 if the key is not hot enough.
+   * Returns the number of tokens to ask for: half of the hits during the life of a lease, so that all of them are
+   * likely to be spent. 0 if the key is not hot enough, or if too many tokens have lapsed: its callers may send short
+   * bursts, or other limits of their requests may deny them.
    */
   size(nowMicros: number): number {
     const { forMicros, max } = this.rate.lease;
@@ -147,9 +158,9 @@ export class LeasedKey {
     const { count, countBefore } = this;
     // The counts cover this number of leases.
     const measured = countBefore === undefined ? Math.max(1, age / forMicros) : MEASURED_LEASES;
-    const takes =
+    const hits =
       (count + (countBefore ?? 0) * Math.max(0, 1 - age / (MEASURED_LEASES * forMicros))) / measured;
-    return takes < MIN_TAKES ? 0 : Math.min(max, Math.ceil(takes / 2));
+    return hits < MIN_HITS || this.mayLapse < 0 ? 0 : Math.min(max, Math.ceil(hits / 2));
   }
 
   /** Returns a lease that has at least `hits` tokens, and at least one. */
@@ -199,14 +210,16 @@ export class LeasedKey {
   }
 
   /**
-   * Denies takes without a call until `count` tokens have refilled, at most for half the life of a lease. Otherwise, a
-   * key over its limit would ask for each token separately. `denied` is the store's outcome. A pause ends with the
-   * window at the latest.
+   * Denies takes without a call until `count` tokens or half of the bucket have refilled, at most for half the life of
+   * a lease. Otherwise, a key over its limit would ask for each token separately. `denied` is the store's outcome. A
+   * pause ends with the window at the latest.
    */
   private pause(denied: TakeOutcome, { count, sentMicros }: LeaseRequest, nowMicros: number): void {
     const { rate } = this;
     const hasTokensMicros =
-      rate.kind === 'window' ? sentMicros + denied.waitMicros : nowMicros + refillWhole(rate, count);
+      rate.kind === 'window'
+        ? sentMicros + denied.waitMicros
+        : nowMicros + refillWhole(rate, Math.min(count, Math.ceil(rate.maxTokens / 2)));
     this.pausedUntilMicros = Math.min(nowMicros + rate.lease.forMicros / 2, hasTokensMicros);
     this.denied = denied;
     this.deniedMicros = sentMicros;
@@ -243,6 +256,7 @@ export class LeasedKey {
   private dropEnded(nowMicros: number): void {
     while (this.lease !== undefined && (this.lease.tokens === 0 || this.lease.endsMicros <= nowMicros)) {
       this.counts.tokensLapsed += this.lease.tokens;
+      this.mayLapse -= this.lease.tokens;
       this.lease = this.next;
       this.next = undefined;
     }

@@ -5,6 +5,7 @@ import {
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
+import { deniesRequest } from '../limiter/decide.js';
 import { type Lease, type LeaseCounts, LeasedKey, type LeasedRate, type LeaseRequest } from './leased-key.js';
 
 /** Settings of {@link LeaseStore}. */
@@ -67,7 +68,8 @@ export class LeaseStore implements BucketStore {
     const nowMicros = this.monotonicMicros();
     if (leasing < takes.length || !this.findKeys(takes, nowMicros))
       return this.forward(takes, deadlineMicros, mayWait);
-    for (let i = 0; i < takes.length; i++) (this.keys[i] as LeasedKey).note(nowMicros);
+    for (let i = 0; i < takes.length; i++)
+      (this.keys[i] as LeasedKey).note((takes[i] as Take).hits, nowMicros);
     return this.decide(takes, deadlineMicros, mayWait, nowMicros);
   }
 
@@ -180,6 +182,7 @@ export class LeaseStore implements BucketStore {
       }
       // A denied request takes nothing.
       outcomes[i] = lease.take(hits, isDenied ? 0 : hits, nowMicros);
+      if (!isDenied) (keys[i] as LeasedKey).noteAllowed(hits);
       if (!lease.isUsed) isSaved = false;
       lease.isUsed = true;
     }
@@ -201,10 +204,14 @@ export class LeaseStore implements BucketStore {
     return result;
   }
 
-  /** Ends the leases of a request that the store could not decide. */
+  /** Ends the leases of a request that the store could not decide, otherwise counts its hits if they were allowed. */
   private noteResult(takes: readonly Take[], result: TakeResult): void {
-    if (!(result instanceof StorageError) || result.reason === 'full') return;
-    for (const { key } of takes) this.known(key)?.end();
+    if (result instanceof StorageError) {
+      if (result.reason !== 'full') for (const { key } of takes) this.known(key)?.end();
+    } else if (!deniesRequest(takes, result)) {
+      for (const [i, { key, hits, refund }] of takes.entries())
+        if (!refund && !result[i]?.overLimit) this.known(key)?.noteAllowed(hits);
+    }
   }
 
   private known(key: string): LeasedKey | undefined {
@@ -221,7 +228,8 @@ export class LeaseStore implements BucketStore {
     for (let i = 0; i < takes.length; i++) if ((keys[i] as LeasedKey).wantsLease(nowMicros)) isWanted = true;
     if (!isWanted) return;
     const sizes = takes.map((_, i) => (keys[i] as LeasedKey).size(nowMicros));
-    if (sizes.some((size, i) => size === 0 || size < (takes[i] as Take).hits)) return;
+    // A key is hot with four such requests.
+    if (sizes.some((size, i) => size === 0 || size < 2 * (takes[i] as Take).hits)) return;
     for (const [i, take] of takes.entries()) {
       const key = keys[i] as LeasedKey;
       if (!key.wantsLease(nowMicros)) continue;
@@ -243,7 +251,11 @@ export class LeaseStore implements BucketStore {
     const outcome = result instanceof StorageError ? undefined : result[0];
     const isUseful = key.receive(request, outcome, nowMicros);
     for (const { takes, deadlineMicros, resolve } of request.waiters) {
-      if (isUseful && this.findKeys(takes, nowMicros))
+      if (result instanceof StorageError && deadlineMicros <= nowMicros) {
+        // The store would refuse the request as too late, although it is the store that has not answered.
+        this.noteResult(takes, result);
+        resolve(result);
+      } else if (isUseful && this.findKeys(takes, nowMicros))
         resolve(this.decide(takes, deadlineMicros, true, nowMicros));
       else resolve(this.forward(takes, deadlineMicros, true));
     }

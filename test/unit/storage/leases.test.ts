@@ -91,6 +91,19 @@ describe('a bucket', () => {
     expect(Math.max(...askedFor())).toBe(100);
   });
 
+  test('is not hot because of peeks, which need no tokens', async () => {
+    for (let i = 0; i < 50; i++) await take(item(BUCKET, { hits: 0 }));
+    expect(askedFor()).toEqual([]);
+  });
+
+  test('gets a lease for at least two requests with many hits', async () => {
+    const large = item(BUCKET, { hits: 5 });
+    for (let i = 0; i < 4; i++) await take(large);
+    expect(askedFor()).toEqual([10]);
+    expect([isLocal(large), isLocal(large), isLocal(large)]).toEqual([true, true, false]);
+    expect(Math.min(...askedFor())).toBeGreaterThanOrEqual(10);
+  });
+
   test('without a lease is asked for every take, and so is a request with another limit', async () => {
     const plain = item(HUNDRED, {}, 'plain');
     for (let i = 0; i < 20; i++) {
@@ -245,6 +258,27 @@ describe('a lease', () => {
     expect([tokens(), leases.stats.tokensLapsed]).toEqual([0, lapsed + count]);
   });
 
+  test('G5: is not asked for after short bursts until at most a twentieth of the hits has lapsed', async () => {
+    let hits = 0;
+    for (let burst = 0; burst < 100; burst++) {
+      for (let i = 0; i < 20; i++) await take();
+      hits += 20;
+      clock.advance(1000 * MS);
+    }
+    expect(leases.stats.tokensLapsed).toBeGreaterThan(0);
+    expect(leases.stats.tokensLapsed).toBeLessThanOrEqual(hits / 20 + 10);
+  });
+
+  test('G5: is not asked for by a caller whose requests are denied by another limit', async () => {
+    const denied = [item(), item(SMALL, {}, 's')];
+    for (let i = 0; i < 1000; i++) {
+      await take(...denied);
+      clock.advance(MS);
+    }
+    // SMALL allows 20 requests, and 100 in a second.
+    expect(leases.stats.tokensLapsed).toBeLessThanOrEqual(120 / 20 + 30);
+  });
+
   test('survives callers who name many buckets once', async () => {
     open({ maxKeys: 100 });
     await heat();
@@ -282,6 +316,25 @@ describe('callers', () => {
     for (const result of results) expect(await result).toMatchObject([{ overLimit: false }]);
   });
 
+  test('get the error of a lease that fails at their deadline', async () => {
+    const failing = new FailingStore(store);
+    open({ store: failing });
+    failing.inner = store;
+    for (let i = 0; i < 3; i++) await take();
+    let fail = (): void => {};
+    failing.lease = new Promise((resolve) => {
+      fail = () => resolve(new StorageError('timeout', 'no reply'));
+    });
+    const deadline = clock.monotonicMicros() + 20 * MS;
+    void leases.take([item()], deadline);
+    const waiting = leases.take([item()], deadline);
+    const asked = store.asked.length;
+    clock.advance(20 * MS);
+    fail();
+    expect(await waiting).toMatchObject({ reason: 'timeout' });
+    expect(store.asked).toHaveLength(asked);
+  });
+
   test('with an earlier deadline ask the store', async () => {
     for (let i = 0; i < 3; i++) await take();
     const now = clock.monotonicMicros();
@@ -315,6 +368,8 @@ class FailingStore implements BucketStore {
   inner: BucketStore;
   fails = false;
   failsLeases = false;
+  /** Result of leases, if a test sets it. */
+  lease: Promise<TakeResult> | undefined;
 
   constructor(inner: BucketStore) {
     this.inner = inner;
@@ -322,6 +377,7 @@ class FailingStore implements BucketStore {
 
   take(takes: readonly Take[]): TakeResult | Promise<TakeResult> {
     const isLease = takes[0]?.count !== undefined;
+    if (isLease && this.lease !== undefined) return this.lease;
     if (isLease ? this.failsLeases : this.fails)
       return Promise.resolve(new StorageError('timeout', 'no reply'));
     return this.inner.take(takes, Infinity);
@@ -347,6 +403,18 @@ describe('after a lease that the store did not grant in full, takes', () => {
     expect(leases.stats.earlyDenials).toBe(earlyDenials + 1);
     clock.advance(25 * MS);
     expect(isLocal(item(SMALL))).toBe(false);
+  });
+
+  test('G5: are denied no longer than half of the bucket needs to refill, so that no tokens overflow', async () => {
+    const forMicros = 1000 * MS;
+    const tiny = item(tokenBucketRate(10, 100, 1_000_000, 0, undefined, { forMicros, max: 100 }), {}, 't');
+    let allowed = 0;
+    for (let i = 0; i < 1000; i++) {
+      if (!(await take(tiny))[0]?.overLimit) allowed++;
+      clock.advance(5 * MS);
+    }
+    // 10 tokens, and 100 in a second.
+    expect(allowed).toBeGreaterThan(500);
   });
 
   test('report how long to wait', async () => {
