@@ -1,26 +1,22 @@
 // `npm run release -- --rehearse`: everything of a release that needs no forge. It builds the image, publishes it to a
 // registry on this machine, signs with a key made for this run, runs the commands of docs/operate/verify.md, and serves
 // with the npm package. Then it damages the release in several ways, and each time the same commands must fail.
-import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer, request } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { chartFile, manifest, SUMS, writeSums } from './dist.mjs';
 import { writeImage } from './oci-image.mjs';
 import { build, install } from './prepare.mjs';
 import { ATTESTATIONS, BUNDLE, DIGESTS, publish, step } from './publish.mjs';
 import { imageInValues } from './release-texts.mjs';
-import { Impossible, must, root, run, say } from './shell.mjs';
-import { stopOnSignals } from './stop.mjs';
+import { Impossible, must, root, run } from './shell.mjs';
+import { stopOnSignals, unlessStopping } from './stop.mjs';
 import { provideTools, RELEASE_TOOLS, variableOf } from './tools.mjs';
 
 const PAGE = 'docs/operate/verify.md';
-const POLL_MS = 100;
-const POLLS = 300;
 /** cosign neither asks a transparency log nor a certificate authority. Both are on the Internet. */
 const KEY_OPTIONS = ['--use-signing-config=false', '--tlog-upload=false'];
 
@@ -31,26 +27,8 @@ function commandsOfManual() {
   return blocks.join('');
 }
 
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-/** Asks repeatedly until `probe` resolves with true. Errors mean not yet. */
-async function until(what, probe) {
-  for (let poll = 0; poll < POLLS; poll++) {
-    if (await probe().catch(() => false)) return;
-    await wait(POLL_MS);
-  }
-  throw new Impossible(`${what} did not start within ${(POLLS * POLL_MS) / 1000} s`);
-}
-
-const answers = async (address) => (await fetch(`http://${address}`)).ok;
+/** Resolves with a module of test/support, which the build compiles. */
+const support = (path) => import(pathToFileURL(join(root, `build/test/support/${path}.js`)).href);
 
 /**
  * Runs `body` behind a proxy, which passes requests on to a registry. If `damage.blob` is a digest, the proxy changes
@@ -77,25 +55,12 @@ async function behindProxy(from, to, damage, body) {
     passed.once('error', () => outgoing.destroy());
     incoming.pipe(passed);
   });
-  await new Promise((resolve) => server.listen(from, '127.0.0.1', resolve));
+  await once(server.listen(from, '127.0.0.1'), 'listening');
   try {
     return await body();
   } finally {
     server.closeAllConnections();
     server.close();
-  }
-}
-
-/** Runs `body` while a command runs. */
-async function during(command, args, options, body) {
-  const child = spawn(command, args, { stdio: 'ignore', ...options });
-  const ended = new Promise((resolve) => child.once('close', resolve));
-  child.once('error', (error) => say(`${command}: ${error.message}`));
-  try {
-    return await body();
-  } finally {
-    child.kill('SIGTERM');
-    await ended;
   }
 }
 
@@ -144,9 +109,8 @@ class Rehearsal {
 
   /** Builds the image as deploy/Dockerfile says, and pushes it. Resolves with its digest. */
   async buildImage() {
-    const module = (name) => import(pathToFileURL(join(root, `build/test/support/image/${name}.js`)).href);
-    const dockerfile = await module('dockerfile');
-    const { buildStages, inside } = await module('build-stages');
+    const dockerfile = await support('image/dockerfile');
+    const { buildStages, inside } = await support('image/build-stages');
     const stages = dockerfile.parseDockerfile(readFileSync(join(root, 'deploy/Dockerfile'), 'utf8'));
     await step('run the stages of deploy/Dockerfile', () => buildStages(this.at('stages'), stages));
     const stage = stages.at(-1);
@@ -171,12 +135,12 @@ class Rehearsal {
     return digest;
   }
 
-  /** Returns the lines that replace the first block of the manual. */
+  /**
+   * Returns the lines that replace the first block of the manual. The path of the key is relative, because the manual
+   * splits SIGNER at spaces.
+   */
   firstBlock(key = 'signer') {
-    return [
-      `VERSION=${manifest().version}`,
-      `SIGNER="--key ${this.at('keys', `${key}.pub`)} --insecure-ignore-tlog=true"`,
-    ];
+    return [`VERSION=${manifest().version}`, `SIGNER="--key ../keys/${key}.pub --insecure-ignore-tlog=true"`];
   }
 
   /** Runs the commands of the manual in a copy of `dist`. Resolves with {code, output, folder}. */
@@ -195,22 +159,20 @@ class Rehearsal {
 
   /** Serves with the npm package that the commands of the manual installed in `folder`, and asks once. */
   async serve(folder) {
+    const { freePorts } = await support('process/free-port');
+    const { startProcess } = await support('process/processes');
+    const { untilHealthy } = await support('process/until-healthy');
     const bin = join(folder, 'installed/node_modules/.bin/weir');
-    const [grpc, http, debug] = [await freePort(), await freePort(), await freePort()];
-    const env = { PATH: process.env.PATH, GRPC_PORT: grpc, PORT: http, DEBUG_PORT: debug };
-    await during(bin, ['serve'], { cwd: folder, env }, async () => {
-      await until('weir', () => answers(`127.0.0.1:${http}/healthcheck`));
-      const args = [
-        'check',
-        '--address',
-        `127.0.0.1:${grpc}`,
-        '--domain',
-        'open-api',
-        '--json',
-        'tenant=acme',
-      ];
-      await must('weir check', bin, args, { cwd: folder });
-    });
+    const [grpc, http, debug] = await freePorts(3);
+    const env = { GRPC_PORT: grpc, PORT: http, DEBUG_PORT: debug };
+    const weir = startProcess(bin, ['serve'], { cwd: folder, env, bareEnvironment: true });
+    try {
+      await untilHealthy('weir', weir, http);
+      const call = ['--address', `127.0.0.1:${grpc}`, '--domain', 'open-api', '--json', 'tenant=acme'];
+      await must('weir check', bin, ['check', ...call], { cwd: folder });
+    } finally {
+      await weir.stop();
+    }
   }
 
   /** Runs weir as in the pulled image, with the image's own Node.js. */
@@ -257,7 +219,7 @@ const DAMAGES = [
   },
   {
     name: 'an image with a changed byte, under a digest of its own',
-    refusedBy: 'cosign verify ',
+    refusedBy: 'cosign verify $SIGNER "$IMAGE"',
     async damage(rehearsal, { imageRef }) {
       const changed = rehearsal.at('changed');
       cpSync(rehearsal.at('image'), changed, { recursive: true });
@@ -277,6 +239,36 @@ const DAMAGES = [
     },
   },
   {
+    name: 'another npm package',
+    refusedBy: 'sha256sum',
+    async damage(rehearsal) {
+      const dist = mkdtempSync(rehearsal.at('dist-'));
+      cpSync(rehearsal.dist, dist, { recursive: true });
+      appendFileSync(join(dist, `weir-${manifest().version}.tgz`), '\n');
+      return [dist];
+    },
+  },
+  {
+    name: 'an SBOM without a package',
+    refusedBy: 'jq',
+    async damage(rehearsal) {
+      const bom = JSON.parse(readFileSync(join(rehearsal.dist, ATTESTATIONS.cyclonedx), 'utf8'));
+      bom.components.pop();
+      const source = rehearsal.at('other-sbom.json');
+      writeFileSync(source, JSON.stringify(bom));
+      return [await rehearsal.redirected([], { [ATTESTATIONS.cyclonedx]: source })];
+    },
+  },
+  {
+    name: 'a chart without a signature',
+    refusedBy: 'cosign verify $SIGNER "$CHART"',
+    async damage(rehearsal, { chartRef }) {
+      const copy = chartRef.replace('/charts/', '/unsigned/');
+      await rehearsal.tool('crane', 'copy', chartRef, copy.replace(/@.*/, ':copy'));
+      return [await rehearsal.redirected([[chartRef, copy]])];
+    },
+  },
+  {
     name: 'an image without attestations',
     refusedBy: 'cosign verify-attestation',
     async damage(rehearsal, { imageRef }) {
@@ -288,7 +280,7 @@ const DAMAGES = [
   },
   {
     name: 'a chart that names another digest',
-    refusedBy: 'test ',
+    refusedBy: 'diff',
     async damage(rehearsal, { imageRef, chartRef }) {
       // One architecture of the image has a valid signature, too.
       const other = (await rehearsal.tool('crane', 'digest', '--platform', 'linux/arm64', imageRef)).trim();
@@ -316,11 +308,17 @@ const DAMAGES = [
       return [await rehearsal.redirected([[chartRef, ref]], { [chartFile(manifest().version)]: packed })];
     },
   },
+  {
+    name: 'another chart under the version in the registry',
+    refusedBy: 'cmp',
+    // The damage before this one pushed it.
+    async damage() {},
+  },
 ];
 
 async function tryDamages(rehearsal, published) {
   for (const { name, refusedBy, damage } of DAMAGES) {
-    await step(`refused: ${name} (by ${refusedBy.trim()})`, async () => {
+    await step(`refused: ${name} (by ${refusedBy})`, async () => {
       const { code, output } = await rehearsal.verify(...((await damage(rehearsal, published)) ?? []));
       const failed = /^failed command: (.*)/m.exec(output)?.[1];
       if (code === 0) throw new Impossible(`the commands of ${PAGE} accept ${name}`);
@@ -331,18 +329,18 @@ async function tryDamages(rehearsal, published) {
   }
 }
 
-/** Prints what a person needs to follow the manual by hand, and waits for Ctrl-C. */
+/** Prints what a person needs to follow the manual by hand, and waits until a signal ends this process. */
 async function keep(rehearsal) {
   const folder = rehearsal.at('release');
   cpSync(rehearsal.dist, folder, { recursive: true });
   const lines = [
     `The release is in ${folder}. Until Ctrl-C, follow ${PAGE} there. Instead of its first block, run:`,
-    `  cd ${folder}`,
+    `  cd "${folder}"`,
     `  PATH="${rehearsal.at('bin')}:$PATH"`,
     ...rehearsal.firstBlock().map((line) => `  ${line}`),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
-  await new Promise((resolve) => process.once('SIGINT', resolve));
+  await new Promise(() => {});
 }
 
 /**
@@ -350,7 +348,7 @@ async function keep(rehearsal) {
  * Rejects with {@link Impossible} if a step fails.
  */
 export async function rehearse(isKept = false) {
-  if (!isKept) stopOnSignals();
+  stopOnSignals();
   const started = performance.now();
   const tools = await step('fetch or build the tools', () => provideTools(RELEASE_TOOLS));
   if (tools.skipped.length > 0) throw new Impossible(tools.skipped.join('\n'));
@@ -358,35 +356,40 @@ export async function rehearse(isKept = false) {
     await install();
     await build();
   });
+  const { freePorts } = await support('process/free-port');
+  const { startProcess } = await support('process/processes');
   const home = mkdtempSync(join(tmpdir(), 'weir-rehearsal-'));
+  // Also after a signal.
+  process.on('exit', () => rmSync(home, { recursive: true, force: true }));
+
+  const [port, inner] = await freePorts(2);
+  const rehearsal = new Rehearsal(home, port, tools);
+  const args = ['registry', 'serve', '--address', `127.0.0.1:${inner}`, '--disk', rehearsal.at('blobs')];
+  const registry = startProcess(tools.env[variableOf('crane')], args);
+  const body = async () => {
+    await rehearsal.newKey('signer');
+    const digest = await rehearsal.buildImage();
+    const image = { repository: rehearsal.repository, digest };
+    const { charts, dist, env } = rehearsal;
+    const signer = rehearsal.signer();
+    const published = await publish({ image, charts, dist, signer, env, helmOptions: ['--plain-http'] });
+    const { folder } = await step(`run the commands of ${PAGE}`, async () => {
+      const verified = await rehearsal.verify();
+      if (verified.code !== 0) throw new Impossible(`${PAGE}: ${verified.output.trim()}`);
+      return verified;
+    });
+    await step('run weir from the pulled image', () => rehearsal.runImage(published.imageRef));
+    await step('serve with the installed npm package, and answer a call', () => rehearsal.serve(folder));
+    await (isKept ? keep(rehearsal) : tryDamages(rehearsal, published));
+    return digest;
+  };
   try {
-    const rehearsal = new Rehearsal(home, await freePort(), tools);
-    const crane = tools.env[variableOf('crane')];
-    const inner = await freePort();
-    const args = ['registry', 'serve', '--address', `127.0.0.1:${inner}`, '--disk', rehearsal.at('blobs')];
-    const body = async () => {
-      await until('the registry', () => answers(`${rehearsal.registry}/v2/`));
-      await rehearsal.newKey('signer');
-      const digest = await rehearsal.buildImage();
-      const image = { repository: rehearsal.repository, digest };
-      const { charts, dist, env } = rehearsal;
-      const signer = rehearsal.signer();
-      const published = await publish({ image, charts, dist, signer, env, helmOptions: ['--plain-http'] });
-      const { folder } = await step(`run the commands of ${PAGE}`, async () => {
-        const verified = await rehearsal.verify();
-        if (verified.code !== 0) throw new Impossible(`${PAGE}: ${verified.output.trim()}`);
-        return verified;
-      });
-      await step('run weir from the pulled image', () => rehearsal.runImage(published.imageRef));
-      await step('serve with the installed npm package, and answer a call', () => rehearsal.serve(folder));
-      await (isKept ? keep(rehearsal) : tryDamages(rehearsal, published));
-      return digest;
-    };
-    const port = Number(rehearsal.registry.split(':')[1]);
-    const digest = await during(crane, args, {}, () => behindProxy(port, inner, rehearsal.damage, body));
+    await registry.waitForLine(/serving on/);
+    const digest = await behindProxy(port, inner, rehearsal.damage, body);
     const seconds = ((performance.now() - started) / 1000).toFixed(0);
     process.stdout.write(`rehearsed, not published: ${manifest().version}, image ${digest} (${seconds} s)\n`);
   } finally {
-    rmSync(home, { recursive: true, force: true });
+    await unlessStopping();
+    await registry.stop();
   }
 }

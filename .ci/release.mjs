@@ -115,7 +115,7 @@ function publishing(version, withChart) {
     ...(isPrivate === true
       ? [`# npm rejects the next command while package.json contains "private": true`]
       : []),
-    `npm publish ${DIST}/${name}-${version}.tgz${candidate ? ' --tag next' : ''}`,
+    `npm publish ./${DIST}/${name}-${version}.tgz${candidate ? ' --tag next' : ''}`,
     ...(withChart ? [`helm push ${DIST}/${chartFile(version)} "$CHARTS"`] : []),
   ].join('\n');
 }

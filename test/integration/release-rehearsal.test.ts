@@ -2,11 +2,13 @@
  * Rehearses a release of this checkout (.ci/rehearse.mjs). The rehearsal damages what it published in several ways, and
  * fails unless the commands of docs/operate/verify.md refuse each of them.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { runToEnd } from '../support/process/processes.js';
+import { runToEnd, startProcess } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
 
 const TIMEOUT_MS = 600_000;
 const missing = ['cosign', 'crane', 'helm'].filter((name) => optionalToolPath(name) === undefined);
@@ -21,6 +23,8 @@ const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json')
     beforeAll(async () => {
       ended = await runToEnd(process.execPath, ['.ci/release.mjs', '--rehearse'], {
         cwd: repositoryRoot,
+        // The manual splits the options of the signer at spaces.
+        env: { TMPDIR: dirname(new TempDir().write('a folder/.keep', '')) },
         timeoutMs: TIMEOUT_MS,
       });
     }, TIMEOUT_MS);
@@ -49,12 +53,36 @@ const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json')
 
     test.each([
       ['a changed byte in a layer of the image', 'crane validate'],
-      ['an image with a changed byte, under a digest of its own', 'cosign verify'],
+      ['an image with a changed byte, under a digest of its own', 'cosign verify $SIGNER "$IMAGE"'],
       ['the key of somebody else', 'cosign verify-blob'],
+      ['another npm package', 'sha256sum'],
+      ['an SBOM without a package', 'jq'],
+      ['a chart without a signature', 'cosign verify $SIGNER "$CHART"'],
       ['an image without attestations', 'cosign verify-attestation'],
-      ['a chart that names another digest', 'test'],
+      ['a chart that names another digest', 'diff'],
+      ['another chart under the version in the registry', 'cmp'],
     ])('refuses %s', (damage, command) => {
       expect(ended.stderr).toContain(`weir: ok: refused: ${damage} (by ${command}) (`);
     });
+
+    test.each([['--rehearse'], ['--rehearse', '--keep']])(
+      '%s leaves neither a folder nor a registry when a signal ends it',
+      async (...args) => {
+        const folder = new TempDir();
+        const rehearsal = startProcess(process.execPath, ['.ci/release.mjs', ...args], {
+          cwd: repositoryRoot,
+          env: { TMPDIR: folder.path },
+        });
+        const commands = async (): Promise<string> =>
+          (await runToEnd('pgrep', ['-f', `registry serve .*${folder.path}`])).stdout;
+        const left = (): string[] => readdirSync(folder.path).filter((name) => name.startsWith('weir-'));
+        await waitFor('a registry', async () => (await commands()) !== '');
+        expect(left()).toHaveLength(1);
+        expect(await rehearsal.stop('SIGTERM')).toEqual({ code: 143, signal: null });
+        expect(rehearsal.lines().at(-1)).toBe('weir: stopped by SIGTERM');
+        expect([await commands(), left()]).toEqual(['', []]);
+      },
+      TIMEOUT_MS,
+    );
   },
 );

@@ -282,7 +282,7 @@ test('commits, tags, fills dist/ and prints what would be pushed', async () => {
     '--platform linux/amd64,linux/arm64',
     '--label org.opencontainers.image.source=https://example.com/weir',
     `--tag "$IMAGE:${next}"`,
-    `npm publish dist/weir-${next}.tgz`,
+    `npm publish ./dist/weir-${next}.tgz`,
     ...(hasChart ? [`helm push dist/weir-chart-${next}.tgz "$CHARTS"`] : []),
   ])
     expect(ended.stdout).toContain(command);

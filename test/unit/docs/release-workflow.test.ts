@@ -1,11 +1,15 @@
 /* Checks .github/workflows/release.yml, and the examples for clusters, which must name the same signer. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { chmodSync, readdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { runToEnd } from '../../support/process/processes.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
 interface Step {
+  readonly name?: string;
   readonly uses?: string;
   readonly run?: string;
   readonly with?: Readonly<Record<string, unknown>>;
@@ -71,6 +75,65 @@ test('signs with the commands of the rehearsal, and pushes the image by digest',
   expect(read('.ci/rehearse.mjs')).toContain(
     "import { ATTESTATIONS, BUNDLE, DIGESTS, publish, step } from './publish.mjs'",
   );
+});
+
+/**
+ * Runs the commands of a step for a tag, in a shell as GitHub starts it. `programs` (name → script) replace programs of
+ * the machine. Resolves with the exit code, what the programs said, and the variables for later steps.
+ */
+async function runStep(
+  name: string,
+  tag: string,
+  programs: Readonly<Record<string, string>>,
+  env: NodeJS.ProcessEnv = {},
+) {
+  const folder = new TempDir();
+  for (const [program, script] of Object.entries(programs))
+    chmodSync(folder.write(`bin/${program}`, `#!/bin/sh\n${script}\n`), 0o755);
+  const variables = folder.write('variables', '');
+  folder.write('dist/weir-1.2.0.tgz', 'the package');
+  const PATH = [folder.join('bin'), process.env['PATH']].join(delimiter);
+  const command = steps.find((step) => step.name === name)?.run ?? 'exit 99';
+  const { code, stdout } = await runToEnd('bash', ['-e', '-c', command], {
+    cwd: folder.path,
+    env: { ...env, PATH, GITHUB_REF_NAME: tag, GITHUB_ENV: variables },
+  });
+  return { code, stdout, variables: readFileSync(variables, 'utf8') };
+}
+
+test.each([
+  ['v1.10.0', 'latest'],
+  ['v1.9.1', 'older'],
+  ['v1.10.0-rc.1', 'next'],
+  ['v2.0.0-rc.1', 'next'],
+])('beside v1.9.0, v1.10.0 and v2.0.0-rc.1, the tag %s becomes %s', async (tag, channel) => {
+  const git = `printf '%s\\n' v1.9.0 v1.10.0-rc.1 v1.10.0 v2.0.0-rc.1 ${tag}`;
+  const ended = await runStep('Choose the channel', tag, { git });
+  expect(ended).toMatchObject({ code: 0, variables: `CHANNEL=${channel}\n` });
+});
+
+test.each([
+  ['v1.2.0', 1],
+  ['v1.2', 0],
+  ['v1.2.0-rc.1', 0],
+])('a run for %s ends with %i if v1.2.0 is published', async (tag, code) => {
+  const gh = `printf 'v1.1.0\\nv1.2.0\\n'`;
+  expect((await runStep('Refuse a version that is published', tag, { gh })).code).toBe(code);
+  // It does not take an error for an answer.
+  expect((await runStep('Refuse a version that is published', tag, { gh: 'exit 1' })).code).toBe(1);
+});
+
+test('publishes a local file to npm, once', async () => {
+  const integrity = `sha512-${createHash('sha512').update('the package').digest('base64')}`;
+  const npm = (known: string): string =>
+    `case "$1" in view) ${known} ;; *) shift; [ -f "$1" ] && echo "published $*" ;; esac`;
+  const publish = (known: string) =>
+    runStep('Publish the npm package', 'v1.2.0', { npm: npm(known) }, { CHANNEL: 'older' });
+  // npm takes a path that begins with the name of a folder for a repository.
+  const published = 'published ./dist/weir-1.2.0.tgz --provenance --access public --tag older\n';
+  expect(await publish('exit 1')).toMatchObject({ code: 0, stdout: published });
+  expect(await publish('echo sha512-other')).toMatchObject({ code: 0, stdout: published });
+  expect(await publish(`echo ${integrity}`)).toMatchObject({ code: 0, stdout: '' });
 });
 
 test('uses the Node.js of the image', () => {
