@@ -20,6 +20,10 @@ export const LEASE_MAX = { min: 2, max: 10_000, default: 1000 } as const;
 
 /** The refusal of a token bucket whose leases would leave too little of its capacity. Unlike others, `for` mends it. */
 export const TOO_LONG = 'more than half of its capacity refills during a lease';
+/** The refusal of a token bucket that is too small for leases. A larger capacity mends it. */
+export const TOO_SMALL = 'its bucket would have fewer than 4 tokens';
+/** Minimum capacity of a token bucket that leases. Leases need as many hits, so they would only make the bucket smaller. */
+const MIN_CAPACITY = 4;
 
 /** A limit without its leases. */
 interface UnleasedLimit {
@@ -45,8 +49,9 @@ export function leaseRefusal(limit: UnleasedLimit): string | undefined {
   const { tokensPerFill, fillIntervalMicros, maxTokens } = rate;
   const isTooLong =
     2n * BigInt(tokensPerFill) * BigInt(lease.forMicros) > BigInt(maxTokens) * BigInt(fillIntervalMicros);
-  if (!lease.exact || (!isTooLong && maxTokens > reservedTokens(rate, lease))) return undefined;
-  return TOO_LONG;
+  if (!lease.exact) return undefined;
+  if (isTooLong) return TOO_LONG;
+  return maxTokens - reservedTokens(rate, lease) < MIN_CAPACITY ? TOO_SMALL : undefined;
 }
 
 /** Returns the tokens that refill during a lease, rounded up. */

@@ -1,4 +1,5 @@
 import { type Administer, BucketAdmin } from '../admin/buckets/bucket-admin.js';
+import type { QuestionContext } from '../admin/buckets/read-question.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';
 import { MatchWork } from '../policy/match-work.js';
@@ -7,7 +8,6 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { answerOptions } from './answer-options.js';
 import type { Settings } from './settings/settings-table.js';
-import type { Store } from './store/store.js';
 
 export interface BucketAdminParts {
   readonly settings: Settings;
@@ -19,7 +19,7 @@ export interface BucketAdminParts {
 /** Returns a function that runs the commands of `/buckets` with the store of this process. */
 export function openBucketAdmin(
   { settings, policies, clock, log }: BucketAdminParts,
-  store: Store,
+  store: QuestionContext['store'],
   { adminCalls, holds }: Pick<Metrics, 'adminCalls' | 'holds'>,
 ): Administer {
   const admin = new BucketAdmin({

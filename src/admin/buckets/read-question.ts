@@ -21,8 +21,8 @@ export interface QuestionContext {
     readonly timeoutMicros: number;
     /** Tells other processes about filled buckets, see {@link Store.announceFilled}. */
     announceFilled(): Promise<StorageError | undefined>;
-    /** Returns the number of tokens of a bucket that this process has leased. */
-    leasedTokens(key: string): number;
+    /** Returns the number of tokens of a bucket that this process has leased; undefined if other processes decide. */
+    leasedTokens(key: string): number | undefined;
   };
   readonly clock: Clock;
   readonly answers: AnswerOptions;

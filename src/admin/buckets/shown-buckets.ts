@@ -48,9 +48,10 @@ export async function showBuckets(asked: PolicyQuestion, context: QuestionContex
 function leaseNote({ rate: { lease }, take }: FoundLimit, { store, keyPrefix }: QuestionContext): string {
   if (lease === undefined || take === undefined || keyPrefix === undefined) return '';
   const life = describeMicros(lease.forMicros);
+  const leased = store.leasedTokens(take.key);
   return (
     `Each process may take up to ${lease.max} in advance, which this number does not contain, and spends them within ` +
-    `${life}. The process that answered has ${store.leasedTokens(take.key)} left.`
+    `${life}.${leased === undefined ? '' : ` The process that answered has ${leased} left.`}`
   );
 }
 

@@ -127,7 +127,8 @@ function bucketCommands(parts: ServerParts, metrics: Metrics): Administer {
       const store = openStore(settings, clock, log);
       closers.add(() => store.close());
       policies.onReload(() => store.reloaded());
-      administer = openBucketAdmin(parts, store, metrics);
+      // Only the workers lease tokens.
+      administer = openBucketAdmin(parts, { ...store, leasedTokens: () => undefined }, metrics);
     }
     return administer(question, caller);
   };

@@ -48,7 +48,7 @@ export class AdminBench {
   policies: Map<string, CompiledPolicy>;
 
   /** Number of tokens of each bucket that the process has leased. */
-  leased = 0;
+  leased: number | undefined = 0;
 
   /** `redis`: whether answers contain Redis keys. */
   constructor(yaml: string, redis = false) {

@@ -31,6 +31,7 @@ describe('the limit of a rule with leases', () => {
     ['a fraction of a token rounds up', `${BUCKET}, lease: { for: 51ms }`, 94],
     ['exact: false keeps the capacity', `${BUCKET}, lease: { for: 50ms, exact: false }`, 100],
     ['a window keeps its limit', `unit: minute, requests_per_unit: 100, ${LEASE}`, 100],
+    ['4 tokens may remain', 'token_bucket: { max_tokens: 5, fill_interval: 1h }, lease: { for: 5ms }', 4],
     ['half of the capacity may refill', `${BUCKET}, lease: { for: 500ms }`, 50],
   ])('%s', (_, limit, expected) => {
     const rule = ruleOf(limited(limit));
@@ -82,7 +83,8 @@ describe('limits that cannot lease', () => {
     ],
     ['unit: minute, requests_per_unit: 0', 'it denies every request'],
     ['token_bucket: { max_tokens: 9, tokens_per_fill: 100, fill_interval: 1s }', 'more than half'],
-    ['token_bucket: { max_tokens: 1, fill_interval: 1h }', 'more than half'],
+    ['token_bucket: { max_tokens: 1, fill_interval: 1h }', 'fewer than 4 tokens; raise the capacity'],
+    ['token_bucket: { max_tokens: 4, fill_interval: 1h }', 'fewer than 4 tokens; raise the capacity'],
   ] as const;
 
   test.each(REFUSED)('%s: is an error in the rule', (limit, message) => {

@@ -269,6 +269,10 @@ test('says which part of a limit processes may have leased', async () => {
     'Each process may take up to 1000 in advance, which this number does not contain, and spends them within 50ms. ' +
       'The process that answered has 7 left.',
   );
+  // The primary of workers decides nothing.
+  bench.leased = undefined;
+  const shown = await bench.ask({ action: 'show', entries: entriesOf('tenant=a') });
+  expect(shown.buckets[0]?.note).toMatch(/within 50ms\.$/);
 });
 
 test('reports that the store is unavailable', async () => {
