@@ -3,7 +3,7 @@ import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { withoutAddressSecrets } from '../runtime/shown-address.js';
 import { plural } from '../runtime/texts.js';
-import { type LeaseSpec, leaseRefusal, reservedTokens } from './leases.js';
+import { type LeaseSpec, leaseRefusal, loweredBy } from './leases.js';
 import { columnNames, type PlanRate } from './plans/plan-rate.js';
 import { isBlocked } from './plans/plan-rules.js';
 import type { PlanTable } from './plans/plan-table.js';
@@ -143,9 +143,7 @@ function describeLease(rule: Rule, lease: LeaseSpec): string {
   if (rate?.lease === undefined) return `no leases, because ${leaseRefusal(rule)}`;
   const text = `leases up to ${plural(lease.max, 'hit')} for ${describeMicros(lease.forMicros)}`;
   if (rate.kind === 'window') return text;
-  return (
-    text + (lease.exact ? `, which lowers the capacity by ${reservedTokens(rate, lease)}` : ', not exact')
-  );
+  return text + (lease.exact ? `, which lowers the capacity by ${loweredBy(rule)}` : ', not exact');
 }
 
 /** Formats the fields that come from a plan: `max_tokens from the plan value burst`; '' without any. */

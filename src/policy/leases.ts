@@ -22,7 +22,10 @@ export const LEASE_MAX = { min: 2, max: 10_000, default: 1000 } as const;
 export const TOO_LONG = 'more than half of its capacity refills during a lease';
 /** The refusal of a token bucket that is too small for leases. A larger capacity mends it. */
 export const TOO_SMALL = 'its bucket would have fewer than 4 tokens';
-/** Minimum capacity of a token bucket that leases. Leases need as many hits, so they would only make the bucket smaller. */
+/**
+ * Minimum capacity of a token bucket that leases. Leases need as many hits, so they would only make a smaller bucket
+ * smaller still.
+ */
 const MIN_CAPACITY = 4;
 
 /** A limit without its leases. */
@@ -55,7 +58,7 @@ export function leaseRefusal(limit: UnleasedLimit): string | undefined {
 }
 
 /** Returns the tokens that refill during a lease, rounded up. */
-export function reservedTokens(
+function reservedTokens(
   {
     tokensPerFill,
     fillIntervalMicros,
@@ -64,6 +67,18 @@ export function reservedTokens(
 ): number {
   const [refill, interval] = [BigInt(tokensPerFill) * BigInt(forMicros), BigInt(fillIntervalMicros)];
   return Number((refill + interval - 1n) / interval);
+}
+
+/** Returns the tokens by which its leases lower the capacity of a limit. */
+export function loweredBy({
+  rate,
+  lease,
+}: {
+  readonly rate: Rate | undefined;
+  readonly lease: LeaseSpec | undefined;
+}): number {
+  if (rate?.kind !== 'token_bucket' || rate.lease === undefined || lease?.exact !== true) return 0;
+  return reservedTokens(rate, rate.lease);
 }
 
 /** Returns the rate of a limit, with its leases if it can lease. Every take of the limit uses this rate. */

@@ -4,6 +4,7 @@ import type { WindowRate } from '../limiter/fixed-window.js';
 import { isCharge, type Rate } from '../limiter/rate.js';
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../limiter/rate-algorithm.js';
 import type { TokenBucketRate } from '../limiter/token-bucket.js';
+import { loweredBy } from '../policy/leases.js';
 import { rateOf, rateSpecOf } from '../policy/plans/plan-rate.js';
 import { isBlocked } from '../policy/plans/plan-rules.js';
 import { capacityFor, classOf } from '../policy/priorities.js';
@@ -325,7 +326,8 @@ export class UnlimitedStore implements LocalBuckets {
     // A class cannot use all of the limit.
     const limit =
       className === '' || priorities === undefined ? used : capacityFor(classOf(priorities, className), used);
-    demand.add(limit, nowMicros);
+    // Leases need a part of the bucket.
+    demand.add(limit + loweredBy(rule), nowMicros);
   }
 
   #demandOf(rule: Rule): Demand | undefined {

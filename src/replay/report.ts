@@ -1,6 +1,7 @@
 import type { Rate } from '../limiter/rate.js';
 import type { PolicySet } from '../policy/compiled-policy.js';
 import { describeLimit, describeMicros } from '../policy/describe.js';
+import { loweredBy } from '../policy/leases.js';
 import type { Rule } from '../policy/rule.js';
 import { plural } from '../runtime/texts.js';
 import type { NoLimit } from './limits-needed.js';
@@ -108,7 +109,9 @@ function limitsOf({ result, policy }: ReportInput, rows: readonly RuleRow[]) {
       const [nobody = null, tenth = null, percent = null] = needed?.limits ?? [];
       const limits = { deniesNobody: nobody, deniesTenthPercent: tenth, deniesOnePercent: percent };
       // `why`: why a limit is null.
-      return [{ domain, rule: path, limit: describeLimit(rule), ...limits, why }];
+      const lowered = loweredBy(rule);
+      const limit = describeLimit(rule) + (lowered === 0 ? '' : `, and ${lowered} for leases`);
+      return [{ domain, rule: path, limit, ...limits, why }];
     }),
   );
 }

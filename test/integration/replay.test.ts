@@ -82,6 +82,14 @@ Read 7 lines of access.log: 7 requests from 2026-11-20T09:00:00.100Z to 2026-11-
 `);
   });
 
+  test('adds what leases need to the capacity', async () => {
+    folder.write('leased.yaml', policy(5, 'lease: { for: 50ms }\n'));
+    const { limits } = await reportOf('--policy', 'leased.yaml', 'access.log');
+    expect(limits).toMatchObject([
+      { deniesNobody: 5, limit: 'token bucket: 4 tokens, 1 every 10s, and 1 for leases' },
+    ]);
+  });
+
   test('compares two policies, and changes nothing with the same policy on both sides', async () => {
     const { total } = await reportOf('--policy', 'two.yaml', '--against', 'four.yaml', 'access.log');
     expect(total).toEqual({ requests: 7, before: 0, after: 2, newlyDenied: 2, newlyAllowed: 0 });
