@@ -3,7 +3,6 @@
  * the upstream shows whether the limit holds. With WEIR_TEST_FULL, each test runs for a minute.
  */
 import { describe, expect, jest, test } from '@jest/globals';
-import { scrape, sumOf } from '../../support/prometheus/metrics-text.js';
 import { largestBurst, mostInSecond } from './bounds.js';
 import { send, startThreeServers, type ThreeServers } from './three-servers.js';
 
@@ -54,12 +53,7 @@ async function runWithFaults(limit: string, perSecond: number, pauseMs: number) 
   const servers = await startThreeServers(policy);
   const { seen, envoyPorts } = servers;
   const statuses = await send({ ports: envoyPorts, perSecond, pauseMs, until: disturb(servers) });
-  const scrapes = await Promise.all(servers.weirs.map((weir) => scrape(weir)));
-  const saved = scrapes.reduce(
-    (sum, one) => sum + (one === undefined ? 0 : sumOf(one, 'weir_lease_trips_saved_total')),
-    0,
-  );
-  return { seen, statuses, saved };
+  return { seen, statuses, saved: await servers.saved() };
 }
 
 describe('three servers that are killed or stopped, have wrong clocks, or wait for Redis', () => {

@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http';
 import { fromHeader, startRouteEnvoy } from '../../support/envoy/route-envoy.js';
 import { startUpstream } from '../../support/envoy/stack.js';
 import { preloading } from '../../support/process/preload.js';
+import { scrape, sumOf } from '../../support/prometheus/metrics-text.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import type { SeenRequest } from './bounds.js';
@@ -14,6 +15,8 @@ export interface ThreeServers {
   readonly seen: SeenRequest[];
   /** Kills a weir, and starts another one in its place. */
   replace(index: number): Promise<void>;
+  /** Resolves with the number of requests that needed no trip to Redis, also of weirs that were killed. */
+  saved(): Promise<number>;
 }
 
 /** Header of a request with the times when it was sent. */
@@ -58,6 +61,11 @@ export async function startThreeServers(policy: string): Promise<ThreeServers> {
       }),
     ),
   );
+  const savedBy = async (weir: WeirServer): Promise<number> => {
+    const metrics = await scrape(weir);
+    return metrics === undefined ? 0 : sumOf(metrics, 'weir_lease_trips_saved_total');
+  };
+  let savedByKilled = 0;
   return {
     redis,
     weirs,
@@ -65,8 +73,13 @@ export async function startThreeServers(policy: string): Promise<ThreeServers> {
     seen,
     async replace(index) {
       const weir = weirs[index] as WeirServer;
+      savedByKilled += await savedBy(weir);
       await weir.process.stop('SIGKILL');
       weirs[index] = await startOne(index, weir);
+    },
+    async saved() {
+      const counts = await Promise.all(weirs.map(savedBy));
+      return counts.reduce((sum, count) => sum + count, savedByKilled);
     },
   };
 }
