@@ -1,4 +1,4 @@
-// `npm run release -- --gate <version>`: what a release must pass in addition to .ci/run. Each check prints a line.
+// `npm run release -- --gate`: what a release must pass in addition to .ci/run. Each check prints a line.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { manifest } from './dist.mjs';

@@ -107,6 +107,14 @@ class Rehearsal {
     return this.tool('cosign', command, '--yes', ...this.signer(), ...args);
   }
 
+  /** Attests everything that a release has, except for `missing`. */
+  async attest(ref, missing) {
+    for (const [type, predicate] of Object.entries(ATTESTATIONS)) {
+      if (type !== missing)
+        await this.sign('attest', '--type', type, '--predicate', join(this.dist, predicate), ref);
+    }
+  }
+
   /** Builds the image as deploy/Dockerfile says, and pushes it. Resolves with its digest. */
   async buildImage() {
     const dockerfile = await support('image/dockerfile');
@@ -268,16 +276,17 @@ const DAMAGES = [
       return [await rehearsal.redirected([[chartRef, copy]])];
     },
   },
-  {
-    name: 'an image without attestations',
-    refusedBy: 'cosign verify-attestation',
+  ...Object.keys(ATTESTATIONS).map((missing) => ({
+    name: `an image without ${missing}`,
+    refusedBy: `cosign verify-attestation $SIGNER --type ${missing} "$IMAGE"`,
     async damage(rehearsal, { imageRef }) {
-      const copy = imageRef.replace('/weir@', '/unattested@');
+      const copy = imageRef.replace('/weir@', `/without-${missing}@`);
       await rehearsal.tool('crane', 'copy', imageRef, copy.replace(/@.*/, ':copy'));
       await rehearsal.sign('sign', copy);
+      await rehearsal.attest(copy, missing);
       return [await rehearsal.redirected([[imageRef, copy]])];
     },
-  },
+  })),
   {
     name: 'a chart that names another digest',
     refusedBy: 'diff',
@@ -303,8 +312,7 @@ const DAMAGES = [
       const digest = /^Digest: (\S+)$/m.exec(pushed)?.[1];
       const ref = `${rehearsal.charts}/weir@${digest}`;
       await rehearsal.sign('sign', ref);
-      for (const [type, predicate] of Object.entries(ATTESTATIONS))
-        await rehearsal.sign('attest', '--type', type, '--predicate', join(rehearsal.dist, predicate), ref);
+      await rehearsal.attest(ref);
       return [await rehearsal.redirected([[chartRef, ref]], { [chartFile(manifest().version)]: packed })];
     },
   },
@@ -384,7 +392,9 @@ export async function rehearse(isKept = false) {
     return digest;
   };
   try {
-    await registry.waitForLine(/serving on/);
+    await registry.waitForLine(/serving on/).catch(({ message }) => {
+      throw new Impossible(message);
+    });
     const digest = await behindProxy(port, inner, rehearsal.damage, body);
     const seconds = ((performance.now() - started) / 1000).toFixed(0);
     process.stdout.write(`rehearsed, not published: ${manifest().version}, image ${digest} (${seconds} s)\n`);

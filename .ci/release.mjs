@@ -174,7 +174,7 @@ await main(async () => {
   if (version === undefined || more.length > 0 || unknown !== undefined) {
     const reason =
       unknown !== undefined
-        ? `unknown option ${unknown}`
+        ? `${/^--(gate|rehearse|keep)$/.test(unknown) ? 'other arguments with' : 'unknown option'} ${unknown}`
         : wanted === undefined || more.length > 0
           ? 'specify one version'
           : `${wanted} is not a valid version; use major, minor, patch or a version from ${current} on`;

@@ -58,7 +58,11 @@ const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json')
       ['another npm package', 'sha256sum'],
       ['an SBOM without a package', 'jq'],
       ['a chart without a signature', 'cosign verify $SIGNER "$CHART"'],
-      ['an image without attestations', 'cosign verify-attestation'],
+      ['an image without cyclonedx', 'cosign verify-attestation $SIGNER --type cyclonedx "$IMAGE"'],
+      [
+        'an image without slsaprovenance1',
+        'cosign verify-attestation $SIGNER --type slsaprovenance1 "$IMAGE"',
+      ],
       ['a chart that names another digest', 'diff'],
       ['another chart under the version in the registry', 'cmp'],
     ])('refuses %s', (damage, command) => {

@@ -107,6 +107,7 @@ test.each([
   ],
   ['with two versions', ['minor', 'patch'], 'specify one version'],
   ['with an unknown option', ['minor', '--force'], 'unknown option --force'],
+  ['the gate with a version', ['minor', '--gate'], 'other arguments with --gate'],
 ])('refuses to start %s', async (_, args, reason) => {
   const ended = await release(...args);
   expect(ended).toMatchObject({ code: 2, stdout: '' });
