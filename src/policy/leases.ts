@@ -19,9 +19,7 @@ export const LEASE_FOR = { min: 5000, max: 10_000_000 } as const;
 export const LEASE_MAX = { min: 2, max: 10_000, default: 1000 } as const;
 
 /** The refusal of a token bucket whose leases would leave too little of its capacity. Unlike others, `for` mends it. */
-export const TOO_LONG = 'more than half of its capacity refills during a lease';
-/** The refusal of a token bucket that is too small for leases. A larger capacity mends it. */
-export const TOO_SMALL = 'its bucket would have fewer than 4 tokens';
+export const TOO_LITTLE_LEFT = 'less than half of its capacity, or fewer than 4 tokens, would be left';
 /**
  * Minimum capacity of a token bucket that leases. Leases need as many hits, so they would only make a smaller bucket
  * smaller still.
@@ -52,9 +50,8 @@ export function leaseRefusal(limit: UnleasedLimit): string | undefined {
   const { tokensPerFill, fillIntervalMicros, maxTokens } = rate;
   const isTooLong =
     2n * BigInt(tokensPerFill) * BigInt(lease.forMicros) > BigInt(maxTokens) * BigInt(fillIntervalMicros);
-  if (!lease.exact) return undefined;
-  if (isTooLong) return TOO_LONG;
-  return maxTokens - reservedTokens(rate, lease) < MIN_CAPACITY ? TOO_SMALL : undefined;
+  const isTooSmall = maxTokens - reservedTokens(rate, lease) < MIN_CAPACITY;
+  return lease.exact && (isTooLong || isTooSmall) ? TOO_LITTLE_LEFT : undefined;
 }
 
 /** Returns the tokens that refill during a lease, rounded up. */

@@ -1,13 +1,7 @@
-import { type LeaseSpec, leasedRate, leaseRefusal, TOO_LONG, TOO_SMALL } from '../../policy/leases.js';
+import { type LeaseSpec, leasedRate, leaseRefusal, TOO_LITTLE_LEFT } from '../../policy/leases.js';
 import type { RuleSpec } from '../../policy/rule.js';
 import type { FieldReader } from './field-reader.js';
 import { readMapping } from './field-values.js';
-
-/** How to mend a refusal otherwise than by removing `lease`. */
-const REMEDIES: Readonly<Record<string, string | undefined>> = {
-  [TOO_LONG]: 'lower "for", raise the capacity of the bucket, or write exact: false',
-  [TOO_SMALL]: 'raise the capacity of the bucket, or remove "lease"',
-};
 
 /** Reads `lease` of a limit or a file. Returns undefined if there are errors, all of which are reported. */
 export function readLease(lease: FieldReader): LeaseSpec | undefined {
@@ -30,7 +24,10 @@ export function withLeases(items: readonly FieldReader[], rules: readonly RuleSp
     const refusal = isTarget ? 'it pays for requests over another limit' : leaseRefusal(rule);
     const item = items[i] as FieldReader;
     if (refusal !== undefined && item.field('lease') !== undefined) {
-      const remedy = REMEDIES[refusal] ?? 'remove "lease"';
+      const remedy =
+        refusal === TOO_LITTLE_LEFT
+          ? 'lower "for", raise the capacity of the bucket, or write exact: false'
+          : 'remove "lease"';
       item.error('lease', `the limit cannot lease tokens, because ${refusal}; ${remedy}`);
     }
     if (isTarget) return { ...rule, lease: undefined };

@@ -82,9 +82,12 @@ describe('limits that cannot lease', () => {
       '"lease" cannot be combined with "priorities"',
     ],
     ['unit: minute, requests_per_unit: 0', 'it denies every request'],
-    ['token_bucket: { max_tokens: 9, tokens_per_fill: 100, fill_interval: 1s }', 'more than half'],
-    ['token_bucket: { max_tokens: 1, fill_interval: 1h }', 'fewer than 4 tokens; raise the capacity'],
-    ['token_bucket: { max_tokens: 4, fill_interval: 1h }', 'fewer than 4 tokens; raise the capacity'],
+    [
+      'token_bucket: { max_tokens: 9, tokens_per_fill: 100, fill_interval: 1s }',
+      'less than half of its capacity',
+    ],
+    ['token_bucket: { max_tokens: 1, fill_interval: 1h }', 'fewer than 4 tokens, would be left; lower'],
+    ['token_bucket: { max_tokens: 4, fill_interval: 1h }', 'fewer than 4 tokens, would be left; lower'],
   ] as const;
 
   test.each(REFUSED)('%s: is an error in the rule', (limit, message) => {
