@@ -151,12 +151,15 @@ interface Keyless {
   readonly subjectRegExp: string;
 }
 interface Kyverno {
-  readonly type: string;
-  readonly imageReferences: readonly string[];
-  readonly attestations: readonly {
-    readonly type: string;
-    readonly attestors: readonly { readonly entries: readonly { readonly keyless: Keyless }[] }[];
-  }[];
+  readonly kind: string;
+  readonly spec: {
+    readonly attestors: readonly {
+      readonly name: string;
+      readonly cosign: { readonly keyless: { readonly identities: readonly Keyless[] } };
+    }[];
+    readonly attestations: readonly { readonly name: string; readonly intoto: { readonly type: string } }[];
+    readonly validations: readonly { readonly expression: string }[];
+  };
 }
 interface Authority {
   readonly signatureFormat: string;
@@ -164,11 +167,7 @@ interface Authority {
   readonly attestations: readonly { readonly predicateType: string }[];
 }
 
-const kyverno = (
-  parse(read('deploy/verify/kyverno.yaml')) as {
-    readonly spec: { readonly rules: readonly { readonly verifyImages: readonly Kyverno[] }[] };
-  }
-).spec.rules[0]?.verifyImages[0];
+const { kind, spec: kyverno } = parse(read('deploy/verify/kyverno.yaml')) as Kyverno;
 const controller = (
   parse(read('deploy/verify/policy-controller.yaml')) as {
     readonly spec: {
@@ -189,12 +188,22 @@ test('the manual and both examples require the attestations that publish.mjs mak
       expect(manual).toMatch(new RegExp(line, 'm'));
     }
   }
-  expect(kyverno?.attestations.map(({ type }) => type)).toEqual(PREDICATES);
+  expect(kyverno.attestations.map(({ intoto }) => intoto.type)).toEqual(PREDICATES);
+  // Kyverno checks only what an expression asks for.
+  const [attestor] = kyverno.attestors;
+  expect(kyverno.validations).toHaveLength(kyverno.attestations.length);
+  for (const [index, { name }] of kyverno.attestations.entries()) {
+    const check = `verifyAttestationSignatures(image, attestations.${name}, [attestors.${attestor?.name}])`;
+    const { expression } = kyverno.validations[index] ?? {};
+    expect(expression).toContain(`.map(image, ${check}).all(count, count > 0)`);
+    for (const containers of ['containers', 'initContainers', 'ephemeralContainers'])
+      expect(expression).toContain(`images.?${containers}.orValue([])`);
+  }
   expect(controller.authorities[0]?.attestations.map(({ predicateType }) => predicateType)).toEqual(
     PREDICATES,
   );
-  // cosign 3 stores bundles, which neither of them reads by default.
-  expect([kyverno?.type, controller.authorities[0]?.signatureFormat]).toEqual(['SigstoreBundle', 'bundle']);
+  // cosign 3 stores bundles, which neither ClusterPolicies nor the controller read by default.
+  expect([kind, controller.authorities[0]?.signatureFormat]).toEqual(['ImageValidatingPolicy', 'bundle']);
 });
 
 test('the manual and both examples accept this workflow of a tag, and no other signer', () => {
@@ -204,12 +213,10 @@ test('the manual and both examples accept this workflow of a tag, and no other s
   const path = `https://github.com/OWNER/weir/${FOLDER}/release.yml@refs`;
   expect(signer).toBe(`${path}/tags/v1.2.3`);
   const keyless = [
-    ...(kyverno?.attestations ?? []).flatMap(({ attestors }) =>
-      attestors.flatMap(({ entries }) => entries.map((entry) => entry.keyless)),
-    ),
+    ...kyverno.attestors.flatMap(({ cosign }) => cosign.keyless.identities),
     ...(controller.authorities[0]?.keyless.identities ?? []),
   ];
-  expect(keyless).toHaveLength(3);
+  expect(keyless).toHaveLength(2);
   for (const one of keyless) {
     expect(one.issuer).toBe(issuer);
     const accepts = new RegExp(one.subjectRegExp);
