@@ -62,7 +62,7 @@ export class Lease {
   /** The state of the bucket without the tokens that were spent. */
   private readonly state: TakeSnapshot;
   /** Redis's time at 0 on the monotonic clock. It is fast by the time that the call took to reach Redis. */
-  private readonly startMicros: number;
+  readonly startMicros: number;
   private readonly tellsTime: boolean;
 
   constructor(rate: LeasedRate, grant: Grant, sentMicros: number, tellsTime: boolean) {
@@ -75,8 +75,7 @@ export class Lease {
     this.state.remainder = remainder;
     this.startMicros = nowMicros - sentMicros;
     this.tellsTime = tellsTime;
-    const windowMicros = rate.kind === 'window' ? rate.endOf(rate.startOf(nowMicros)) - nowMicros : Infinity;
-    this.endsMicros = sentMicros + Math.min(rate.lease.forMicros, windowMicros);
+    this.endsMicros = sentMicros + lifeOf(rate, nowMicros);
   }
 
   /** Spends `spent` tokens. Returns the outcome of an item with `hits`. */
@@ -99,6 +98,12 @@ export class Lease {
   }
 }
 
+/** Returns the life of a lease that Redis grants at `redisMicros`, in microseconds. A lease ends with its window. */
+function lifeOf(rate: LeasedRate, redisMicros: number): number {
+  if (rate.kind !== 'window') return rate.lease.forMicros;
+  return Math.min(rate.lease.forMicros, rate.endOf(rate.startOf(redisMicros)) - redisMicros);
+}
+
 /** A bucket of a limit that leases: how often this process takes from it, and what the process has leased. */
 export class LeasedKey {
   readonly rate: LeasedRate;
@@ -111,6 +116,8 @@ export class LeasedKey {
   private count = 0;
   private countBefore: number | undefined;
   private sinceMicros: number;
+  /** Redis's time at 0 on the monotonic clock, as of the last lease. */
+  private startMicros: number | undefined;
   /** Tokens that may still lapse. Below 0, the process asks for no lease. */
   private mayLapse = 0;
   /** After a lease that arrived too late, the process waits this many times as long before it asks again. */
@@ -148,9 +155,9 @@ export class LeasedKey {
   }
 
   /**
-   * Returns the number of tokens to ask for: half of the hits during the life of a lease, so that all of them are
-   * likely to be spent. 0 if the key is not hot enough, or if too many tokens have lapsed: its callers may send short
-   * bursts, or other limits of their requests may deny them.
+   * Returns the number of tokens to ask for: half of the hits during the life of a lease that is granted now, so that
+   * all of them are likely to be spent. 0 if the key is not hot enough, or if too many tokens have lapsed: its callers
+   * may send short bursts, or other limits of their requests may deny them.
    */
   size(nowMicros: number): number {
     const { forMicros, max } = this.rate.lease;
@@ -158,8 +165,10 @@ export class LeasedKey {
     const { count, countBefore } = this;
     // The counts cover this number of leases.
     const measured = countBefore === undefined ? Math.max(1, age / forMicros) : MEASURED_LEASES;
-    const hits =
+    const perLease =
       (count + (countBefore ?? 0) * Math.max(0, 1 - age / (MEASURED_LEASES * forMicros))) / measured;
+    const life = this.startMicros === undefined ? forMicros : lifeOf(this.rate, this.startMicros + nowMicros);
+    const hits = (perLease * life) / forMicros;
     return hits < MIN_HITS || this.mayLapse < 0 ? 0 : Math.min(max, Math.ceil(hits / 2));
   }
 
@@ -195,6 +204,7 @@ export class LeasedKey {
     if (isCurrent) this.request = undefined;
     const grant = outcome?.grant;
     const lease = grant && new Lease(this.rate, grant, sentMicros, outcome?.decidedMicros !== undefined);
+    if (lease !== undefined) this.startMicros = lease.startMicros;
     if (outcome === undefined || lease === undefined || !isCurrent || lease.endsMicros <= nowMicros) {
       this.counts.tokensLapsed += lease?.granted ?? 0;
       this.askAfterMicros = nowMicros + this.waits * (nowMicros - sentMicros);

@@ -4,6 +4,8 @@
  */
 import { expect, test } from '@jest/globals';
 import type { TakeOutcome, TakeResult } from '../../src/limiter/bucket-store.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { LEASE_MAX } from '../../src/policy/leases.js';
 import { LeaseStore } from '../../src/storage/leases.js';
@@ -16,9 +18,15 @@ import { takeItem } from '../support/limiter/take-items.js';
 
 const REFILL = 15_000;
 const SECOND = 1_000_000;
+const SECONDS = 2;
 const LEASE = { forMicros: 50_000, max: LEASE_MAX.default };
 /** The smallest bucket of which at most half refills during a lease. */
 const BUCKET = tokenBucketRate(1500, REFILL, SECOND, 0, undefined, LEASE);
+/** Half of each window is shorter than the life of a lease. */
+const WINDOW = windowRate('second', 3000, {
+  lease: { ...LEASE, forMicros: SECOND / 2 },
+  countsOnlyAllowed: true,
+});
 const REPLICAS = 3;
 /** Replies of the store arrive at multiples of this time. */
 const REPLY_MICROS = 300;
@@ -32,8 +40,8 @@ interface Counts {
   readonly exact: number;
 }
 
-/** Sends requests at random times for two seconds. The n-th caller sends 1/n as many requests as the first one. */
-async function play(perSecond: number, callers: number): Promise<Counts> {
+/** Sends requests at random times for {@link SECONDS}. The n-th caller sends 1/n as many requests as the first one. */
+async function play(perSecond: number, callers: number, rate: Rate = BUCKET): Promise<Counts> {
   const clock = new FakeClock();
   const store = new SlowStore(clock);
   const exact = new MemoryStore({ ...MEMORY, clock });
@@ -48,7 +56,7 @@ async function play(perSecond: number, callers: number): Promise<Counts> {
   const isAllowed = (result: TakeResult): boolean => !(result as readonly TakeOutcome[])[0]!.overLimit;
   let [atMicros, exactCount, joined] = [0, 0, 0];
   for (let micros = 0; ; micros += (-Math.log(1 - random()) * SECOND) / perSecond) {
-    if (micros > 2 * SECOND) break;
+    if (micros > SECONDS * SECOND) break;
     for (
       let next = atMicros + REPLY_MICROS - (atMicros % REPLY_MICROS);
       next <= micros;
@@ -62,7 +70,7 @@ async function play(perSecond: number, callers: number): Promise<Counts> {
     atMicros = Math.floor(micros);
     let [caller, part] = [0, random() * total];
     while (caller < callers - 1 && part >= shares[caller]!) part -= shares[caller++]!;
-    const item = takeItem(`caller${caller}`, BUCKET);
+    const item = takeItem(`caller${caller}`, rate);
     if (isAllowed(exact.take([item]))) exactCount++;
     const before = store.asked.length;
     results.push(replicas[Math.floor(random() * REPLICAS)]!.take([item], Infinity));
@@ -92,6 +100,15 @@ test.each([50, 95, 150, 200, 300])(
   async (percent) => {
     const { allowed, exact } = await play((REFILL * percent) / 100, 1);
     expect(Math.abs(allowed - exact)).toBeLessThanOrEqual(0.01 * exact);
+  },
+);
+
+test.each([50, 95, 100, 150])(
+  'G5: at %i % of the limit of a short window, they allow as many, within 1 %',
+  async (percent) => {
+    const { requests, trips, allowed, exact } = await play(30 * percent, 1, WINDOW);
+    expect(Math.abs(allowed - exact)).toBeLessThanOrEqual(0.01 * exact);
+    expect((100 * trips) / requests).toBeLessThanOrEqual(10);
   },
 );
 
