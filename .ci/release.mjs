@@ -1,4 +1,4 @@
-// `npm run release -- <major|minor|patch|x.y.z>`: makes a release from a clean main branch, and pushes nothing. See
+// `npm run release -- <major|minor|patch|x.y.z>`: makes a release from a clean branch, and pushes nothing. See
 // docs/internals/releasing.md.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,9 @@ import {
 import { Impossible, main, must, root, run, say } from './shell.mjs';
 import { presentTool } from './tools.mjs';
 
-const BRANCH = 'main';
+const MAIN = 'main';
+/** The branch with fixes of an older minor version. */
+const branchOf = (version) => `release-${/^\d+\.\d+/.exec(version)[0]}`;
 const DIST = 'dist';
 const PLATFORMS = 'linux/amd64,linux/arm64';
 /** Files that contain the version in commands that users type. */
@@ -40,12 +42,12 @@ const read = (path) => readFileSync(join(root, path), 'utf8');
 const git = (...args) => must(`git ${args[0]}`, 'git', args);
 
 /** Returns the reasons why `version` cannot be released now. The list is empty if it can. */
-async function obstacles(version, helm, withoutChart) {
+async function obstacles(version, branch, helm, withoutChart) {
   const found = [];
-  const branch = (await git('rev-parse', '--abbrev-ref', 'HEAD')).trim();
-  if (branch !== BRANCH)
+  if (branch !== MAIN && branch !== branchOf(version))
     found.push(
-      `the current branch is ${branch}, but releases are made from ${BRANCH}; run \`git switch ${BRANCH}\``,
+      `the current branch is ${branch}, but ${version} is released from ${MAIN} or ${branchOf(version)}; run ` +
+        `\`git switch ${MAIN}\``,
     );
   const changes = (await git('status', '--porcelain')).trimEnd();
   if (changes !== '')
@@ -88,7 +90,7 @@ async function changedTexts(version) {
  * Returns the commands that publish a release, for a person to review and run. The tag starts the workflow, which
  * signs.
  */
-function publishing(version, withChart) {
+function publishing(version, branch, withChart) {
   const { name, private: isPrivate } = JSON.parse(read('package.json'));
   const repository = repositoryOf(JSON.parse(read('package.json')));
   const labels = [
@@ -96,17 +98,17 @@ function publishing(version, withChart) {
     'org.opencontainers.image.created="$(git log -1 --format=%cI)"',
     ...(repository === undefined ? [] : [`org.opencontainers.image.source=${repository}`]),
   ];
-  const candidate = isCandidate(version);
+  const channel = isCandidate(version) ? 'next' : branch === MAIN ? 'latest' : 'older';
   const image = [
     `docker buildx build -f deploy/Dockerfile --platform ${PLATFORMS}`,
     '--provenance=mode=max --sbom=true',
     ...labels.map((label) => `--label ${label}`),
-    `--tag "$IMAGE:${version}"${candidate ? '' : ' --tag "$IMAGE:latest"'} --push .`,
+    `--tag "$IMAGE:${version}"${channel === 'latest' ? ' --tag "$IMAGE:latest"' : ''} --push .`,
   ];
   return [
     '# nothing has been pushed; this command publishes the release, because .github/workflows/release.yml builds and',
     '# signs everything for a new tag',
-    `git push origin ${BRANCH} v${version}`,
+    `git push origin ${branch} v${version}`,
     '',
     '# without the workflow: the same files without signatures',
     'IMAGE=registry.example.com/weir          # yours',
@@ -115,7 +117,7 @@ function publishing(version, withChart) {
     ...(isPrivate === true
       ? [`# npm rejects the next command while package.json contains "private": true`]
       : []),
-    `npm publish ./${DIST}/${name}-${version}.tgz${candidate ? ' --tag next' : ''}`,
+    `npm publish ./${DIST}/${name}-${version}.tgz${channel === 'latest' ? '' : ` --tag ${channel}`}`,
     ...(withChart ? [`helm push ${DIST}/${chartFile(version)} "$CHARTS"`] : []),
   ].join('\n');
 }
@@ -184,10 +186,11 @@ await main(async () => {
   }
   const withoutChart = flags.includes('--without-chart');
   const helm = withoutChart ? undefined : presentTool('helm');
-  const found = await obstacles(version, helm, withoutChart);
+  const branch = (await git('rev-parse', '--abbrev-ref', 'HEAD')).trim();
+  const found = await obstacles(version, branch, helm, withoutChart);
   if (found.length > 0)
     throw new Impossible(`${version} cannot be released:\n${found.map((one) => `  - ${one}`).join('\n')}`);
   if (flags.includes('--dry-run')) await showPlan(version);
   else await release(version, helm);
-  process.stdout.write(`${publishing(version, helm !== undefined && hasChart())}\n`);
+  process.stdout.write(`${publishing(version, branch, helm !== undefined && hasChart())}\n`);
 });

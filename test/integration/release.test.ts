@@ -124,7 +124,8 @@ test('refuses another branch, a changed tree and an existing tag in one message,
     const ended = await release('minor');
     expect(ended).toMatchObject({ code: 1, stdout: '' });
     expect(ended.stderr).toContain(
-      'the current branch is other, but releases are made from main; run `git switch main`',
+      `the current branch is other, but ${next} is released from main or release-${next.slice(0, -2)}; ` +
+        'run `git switch main`',
     );
     expect(ended.stderr).toContain('the working tree has changes; commit or stash them');
     expect(ended.stderr).toContain('?? docs/note.md');
@@ -181,6 +182,15 @@ test('--dry-run prints the steps and changes nothing', async () => {
   expect(ended.stdout).toContain('- Something that was\n  wrong.');
   expect(ended.stdout).toContain(`git push origin main v${next}`);
   expect(await state()).toBe(before);
+});
+
+test('a fix of an older version is released from its own branch, and is not the latest', async () => {
+  const fix = `${next.slice(0, -2)}.1`;
+  await git('switch', '--quiet', '--create', `release-${next.slice(0, -2)}`);
+  const { stdout } = await release(fix, '--dry-run');
+  expect(stdout).toContain(`git push origin release-${next.slice(0, -2)} v${fix}`);
+  expect(stdout).toContain(' --tag older');
+  expect(stdout).not.toContain('--tag "$IMAGE:latest"');
 });
 
 test('leaves no release behind if the build fails', async () => {

@@ -55,6 +55,7 @@ const UNTESTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
   ],
   [/^printf 'REDIS_AUTH=/, 'it writes passwords; test/integration/deploy/variables.test.ts checks the names'],
   [/^git (?:tag|reset) /, 'it undoes a release'],
+  [/^git switch --create release-/, 'integration/release creates such a branch'],
 ];
 
 /** Returns the commands in a page's `sh` blocks, without comments and with continued lines joined. */
