@@ -14,8 +14,6 @@ export interface LeaseStoreOptions {
   readonly store: BucketStore;
   /** Returns the time of this machine's monotonic clock, in microseconds. */
   readonly monotonicMicros: () => number;
-  /** Maximum number of buckets in each of two generations; default {@link MAX_LEASED_KEYS}. */
-  readonly maxKeys?: number;
 }
 
 /** Maximum number of buckets whose takes are counted, in each of two generations. They need about 1 MB. */
@@ -40,7 +38,6 @@ export class LeaseStore implements BucketStore {
   private readonly counts: LeaseCounts = { tripsSaved: 0, tokensLapsed: 0, earlyDenials: 0 };
   private readonly store: BucketStore;
   private readonly monotonicMicros: () => number;
-  private readonly maxKeys: number;
   /**
    * Buckets that were taken from, in two generations. When the young one is full, the old one is dropped, so that a
    * caller who names many buckets removes only those that nobody uses.
@@ -51,10 +48,9 @@ export class LeaseStore implements BucketStore {
   private readonly keys: LeasedKey[] = [];
   private readonly leases: (Lease | undefined)[] = [];
 
-  constructor({ store, monotonicMicros, maxKeys = MAX_LEASED_KEYS }: LeaseStoreOptions) {
+  constructor({ store, monotonicMicros }: LeaseStoreOptions) {
     this.store = store;
     this.monotonicMicros = monotonicMicros;
-    this.maxKeys = maxKeys;
   }
 
   serverOf(take: Take): unknown {
@@ -119,14 +115,13 @@ export class LeaseStore implements BucketStore {
     const young = this.young.get(name);
     // A reload, or a row of a plan that changed, creates a new rate.
     if (young !== undefined && young.rate === rate) return young;
-    const known = young ?? this.old.get(name);
+    let key = young ?? this.old.get(name);
     this.old.delete(name);
-    let key = known;
     if (key?.rate !== rate) {
       key?.end();
       key = new LeasedKey(rate as LeasedRate, this.counts, nowMicros);
     }
-    if (this.young.size >= this.maxKeys) {
+    if (this.young.size >= MAX_LEASED_KEYS) {
       for (const dropped of this.old.values()) dropped.end();
       this.old = this.young;
       this.young = new Map();
@@ -142,19 +137,17 @@ export class LeaseStore implements BucketStore {
     mayWait: boolean,
     nowMicros: number,
   ): TakeResult | Promise<TakeResult> {
-    const outcomes = this.answer(takes, nowMicros);
-    if (outcomes === undefined) {
+    const local = this.answer(takes, nowMicros);
+    if (local === undefined) {
       const { request } = this.keys[0] as LeasedKey;
       // One call is enough for all callers that wait for the same tokens.
       if (takes.length === 1 && mayWait && request !== undefined && mayJoin(request, deadlineMicros))
         return new Promise((resolve) => request.waiters.push({ takes, deadlineMicros, resolve }));
-      // The take of this request comes first, and shares its step with the lease.
-      const result = this.forward(takes, deadlineMicros, mayWait);
-      if (mayWait && !(result instanceof StorageError)) this.ask(takes, deadlineMicros, nowMicros);
-      return result;
     }
-    if (mayWait) this.ask(takes, deadlineMicros, nowMicros);
-    return outcomes;
+    // The take of this request comes first, and shares its step with the lease.
+    const result = local ?? this.forward(takes, deadlineMicros, mayWait);
+    if (mayWait && !(result instanceof StorageError)) this.ask(takes, deadlineMicros, nowMicros);
+    return result;
   }
 
   /** Returns the outcomes of a request that leases or pauses decide, otherwise undefined. */

@@ -11,7 +11,7 @@ import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
-import { LeaseStore, type LeaseStoreOptions } from '../../../src/storage/leases.js';
+import { LeaseStore, type LeaseStoreOptions, MAX_LEASED_KEYS } from '../../../src/storage/leases.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { SlowStore } from '../../support/limiter/slow-store.js';
 import { HUNDRED, type ItemOptions, takeItem } from '../../support/limiter/take-items.js';
@@ -280,14 +280,13 @@ describe('a lease', () => {
   });
 
   test('survives callers who name many buckets once', async () => {
-    open({ maxKeys: 100 });
     await heat();
-    for (let i = 0; i < 190; i++) {
+    for (let i = 0; i < 2 * MAX_LEASED_KEYS - 10; i++) {
       void leases.take([item(BUCKET, {}, `other${i}`)], Infinity);
-      if (i % 50 === 0) expect(isLocal(item(BUCKET, { hits: 0 }))).toBe(true);
+      if (i % (MAX_LEASED_KEYS / 2) === 0) expect(isLocal(item(BUCKET, { hits: 0 }))).toBe(true);
     }
     expect(tokens()).toBeGreaterThan(0);
-    for (let i = 0; i < 200; i++) void leases.take([item(BUCKET, {}, `more${i}`)], Infinity);
+    for (let i = 0; i < 2 * MAX_LEASED_KEYS; i++) void leases.take([item(BUCKET, {}, `more${i}`)], Infinity);
     expect(tokens()).toBe(0);
     expect(leases.stats.tokensLapsed).toBeGreaterThan(0);
   });
