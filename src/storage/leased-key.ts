@@ -124,6 +124,8 @@ export class LeasedKey {
   private waits = 0;
   private askAfterMicros = Number.NEGATIVE_INFINITY;
   private pausedUntilMicros = Number.NEGATIVE_INFINITY;
+  /** Number of tokens that the last pause waited for. */
+  private awaited = Number.POSITIVE_INFINITY;
   /** The outcome of the lease that the store could not grant in full, and when it was asked for. */
   private denied: TakeOutcome | undefined;
   private deniedMicros = 0;
@@ -221,15 +223,16 @@ export class LeasedKey {
 
   /**
    * Denies takes without a call until `count` tokens or half of the bucket have refilled, at most for half the life of
-   * a lease. Otherwise, a key over its limit would ask for each token separately. `denied` is the store's outcome. A
-   * pause ends with the window at the latest.
+   * a lease. Otherwise, a key over its limit would ask for each token separately. After a lease without any tokens, the
+   * pause waits for half as many as before, so that other processes cannot take all tokens in each pause. `denied` is
+   * the store's outcome. A pause ends with the window at the latest.
    */
   private pause(denied: TakeOutcome, { count, sentMicros }: LeaseRequest, nowMicros: number): void {
     const { rate } = this;
+    const most = denied.grant?.granted === 0 ? Math.ceil(this.awaited / 2) : Infinity;
+    this.awaited = Math.min(count, Math.ceil(rate.reportedLimit / 2), most);
     const hasTokensMicros =
-      rate.kind === 'window'
-        ? sentMicros + denied.waitMicros
-        : nowMicros + refillWhole(rate, Math.min(count, Math.ceil(rate.maxTokens / 2)));
+      rate.kind === 'window' ? sentMicros + denied.waitMicros : nowMicros + refillWhole(rate, this.awaited);
     this.pausedUntilMicros = Math.min(nowMicros + rate.lease.forMicros / 2, hasTokensMicros);
     this.denied = denied;
     this.deniedMicros = sentMicros;

@@ -416,6 +416,25 @@ describe('after a lease that the store did not grant in full, takes', () => {
     expect(allowed).toBeGreaterThan(500);
   });
 
+  test('G5: are not denied for longer than a lease lives because other processes take all tokens', async () => {
+    const shared = tokenBucketRate(600, 400, 1_000_000, 0, undefined, LEASE);
+    const processes = [1, 2, 3].map(
+      () => new LeaseStore({ store, monotonicMicros: () => clock.monotonicMicros() }),
+    );
+    const start = clock.monotonicMicros();
+    const allowedMicros = processes.map(() => start);
+    let longest = 0;
+    for (let i = 0; i < 6000; i++) {
+      const [index, now] = [i % processes.length, clock.monotonicMicros()];
+      const result = processes[index]!.take([item(shared)], Infinity);
+      await store.answer();
+      longest = Math.max(longest, now - allowedMicros[index]!);
+      if (((await result) as readonly TakeOutcome[])[0]?.overLimit === false) allowedMicros[index] = now;
+      clock.advance(833);
+    }
+    expect(longest).toBeLessThanOrEqual(LEASE.forMicros);
+  });
+
   test('report how long to wait', async () => {
     await exhaust();
     clock.advance(3 * MS);
