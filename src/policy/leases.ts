@@ -12,7 +12,7 @@ export interface LeaseSpec extends LeaseTerms {
 }
 
 /**
- * Bounds of `for`, in microseconds, and of `max`. A call to Redis costs as much CPU time as about 60 decisions in
+ * Bounds of `for`, in microseconds, and of `max`. A call to Redis costs as much CPU time as about 50 decisions in
  * memory, so that with 1,000 tokens, it adds a few percent to each of them.
  */
 export const LEASE_FOR = { min: 5000, max: 10_000_000 } as const;
