@@ -277,10 +277,10 @@ describe('thousands of streams', () => {
   test('half-open streams on a hundred connections do not affect other clients', async () => {
     await start();
     const attackers = ids(100).map(() =>
-      connectWithPreface(Buffer.concat(ids(1000).map((id) => call(id, '/', 0)))),
+      connectWithPreface(Buffer.concat(ids(1000).map((id) => call(id, '/half-open', 0)))),
     );
     // The server would not read what arrives with the end of a connection.
-    await waitFor('their streams', () => server.handler.requests >= 100_000);
+    await waitFor('their streams', () => server.handler.begun.get('/half-open') === 100_000);
     await caller.untilAnswered();
     for (const { socket } of attackers) socket.destroy();
     await waitFor('their end', () => server.handler.resets === 100_000);

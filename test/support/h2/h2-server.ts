@@ -22,13 +22,14 @@ const LARGE = Buffer.alloc(65_536, 'l');
  */
 class TestHandler implements RequestHandler {
   readonly held: ServerStream[] = [];
-  /** Number of streams that began. */
-  requests = 0;
+  /** Number of streams that began, by their path. */
+  readonly begun = new Map<string, number>();
   /** Number of streams that ended without a response. */
   resets = 0;
 
   onRequest(stream: ServerStream, endStream: boolean): void {
-    this.requests++;
+    const { path } = stream.head;
+    this.begun.set(path, (this.begun.get(path) ?? 0) + 1);
     if (endStream) this.#answer(stream);
   }
 
