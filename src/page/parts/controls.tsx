@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals';
 import type { ButtonHTMLAttributes, InputHTMLAttributes, JSX, RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { chooseRange, domainsInEffect, range } from '../state.js';
 import { CHART_RANGES } from '../text/chart-range.js';
 import { countText } from '../text/numbers.js';
@@ -25,7 +25,7 @@ const PORTION = 100;
 export function Portions<T>({ items, kind = '', item }: PortionsProps<T>) {
   const [shown, setShown] = useState(PORTION);
   const list = useRef<HTMLUListElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shown === PORTION) return;
     const next = list.current?.children[shown - PORTION];
     next?.querySelector<HTMLElement>('summary, button, a')?.focus();

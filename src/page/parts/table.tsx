@@ -1,5 +1,5 @@
 import { type ComponentChildren, Fragment } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { countText } from '../text/numbers.js';
 
 /** A column of a table: either cells, or figures, which are aligned to the right. */
@@ -77,7 +77,7 @@ interface RowLimitProps<T> {
 export function RowLimit<T>({ rows, first, children }: RowLimitProps<T>) {
   const [isWhole, setWhole] = useState(false);
   const table = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isWhole) table.current?.focus({ preventScroll: true });
   }, [isWhole]);
   return (

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { now } from '../state.js';
 import type { DumpedPhase } from '../text/dumped-policy.js';
 import type { NamedEntry } from '../text/entry-lines.js';
@@ -23,7 +23,7 @@ export function Name({ text, most = MAX_SHOWN_TEXT }: { readonly text: string; r
 export function LongName({ text }: { readonly text: string }) {
   const [isWhole, setWhole] = useState(false);
   const name = useRef<HTMLElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isWhole) name.current?.focus();
   }, [isWhole]);
   if (text.length <= MAX_SHOWN_TEXT) return <Name text={text} />;
