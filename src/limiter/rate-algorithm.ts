@@ -37,6 +37,9 @@ export interface LeaseTerms {
   readonly max: number;
 }
 
+/** Hits on a bucket during `forMicros` below which a process asks for no lease. */
+export const MIN_LEASED_HITS = 4;
+
 /**
  * The operations that deciding and answering need from a rate. Token buckets (token-bucket.ts), fixed windows
  * (fixed-window.ts) and limits on concurrent requests (holds/concurrency.ts) implement them. Times are on the clock of

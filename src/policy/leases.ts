@@ -1,5 +1,5 @@
 import type { Rate } from '../limiter/rate.js';
-import type { LeaseTerms } from '../limiter/rate-algorithm.js';
+import { type LeaseTerms, MIN_LEASED_HITS } from '../limiter/rate-algorithm.js';
 import type { RateSpec } from './plans/plan-rate.js';
 
 /** Leases of a limit (`lease`), as plain data. */
@@ -19,12 +19,7 @@ export const LEASE_FOR = { min: 5000, max: 10_000_000 } as const;
 export const LEASE_MAX = { min: 2, max: 10_000, default: 1000 } as const;
 
 /** The refusal of a token bucket whose leases would leave too little of its capacity. Unlike others, `for` mends it. */
-export const TOO_LITTLE_LEFT = 'less than half of its capacity, or fewer than 4 tokens, would be left';
-/**
- * Minimum capacity of a token bucket that leases. Leases need as many hits, so they would only make a smaller bucket
- * smaller still.
- */
-const MIN_CAPACITY = 4;
+export const TOO_LITTLE_LEFT = `less than half of its capacity, or fewer than ${MIN_LEASED_HITS} tokens, would be left`;
 
 /** A limit without its leases. */
 interface UnleasedLimit {
@@ -50,7 +45,8 @@ export function leaseRefusal(limit: UnleasedLimit): string | undefined {
   const { tokensPerFill, fillIntervalMicros, maxTokens } = rate;
   const isTooLong =
     2n * BigInt(tokensPerFill) * BigInt(lease.forMicros) > BigInt(maxTokens) * BigInt(fillIntervalMicros);
-  const isTooSmall = maxTokens - reservedTokens(rate, lease) < MIN_CAPACITY;
+  // A bucket with fewer tokens never has the hits that a lease needs, so leases would only make it smaller.
+  const isTooSmall = maxTokens - reservedTokens(rate, lease) < MIN_LEASED_HITS;
   return lease.exact && (isTooLong || isTooSmall) ? TOO_LITTLE_LEFT : undefined;
 }
 

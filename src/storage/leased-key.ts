@@ -1,14 +1,12 @@
 import type { Take, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import type { TimedRate } from '../limiter/rate.js';
-import type { Grant, LeaseTerms } from '../limiter/rate-algorithm.js';
+import { type Grant, type LeaseTerms, MIN_LEASED_HITS } from '../limiter/rate-algorithm.js';
 import { TakeSnapshot } from '../limiter/running-bucket.js';
 import { refillWhole, takeTokens } from '../limiter/token-bucket.js';
 
 /** The rate of a limit that leases. */
 export type LeasedRate = TimedRate & { readonly lease: LeaseTerms };
 
-/** Hits on a bucket during the life of a lease below which the process asks for no lease. */
-const MIN_HITS = 4;
 /** Tokens that may lapse for each allowed hit. Of callers with steady requests, fewer tokens lapse anyway. */
 const LAPSED_SHARE = 0.05;
 /** Takes are counted for this many times the life of a lease, so that chance does not decide about leases. */
@@ -171,7 +169,7 @@ export class LeasedKey {
       (count + (countBefore ?? 0) * Math.max(0, 1 - age / (MEASURED_LEASES * forMicros))) / measured;
     const life = this.startMicros === undefined ? forMicros : lifeOf(this.rate, this.startMicros + nowMicros);
     const hits = (perLease * life) / forMicros;
-    return hits < MIN_HITS || this.mayLapse < 0 ? 0 : Math.min(max, Math.ceil(hits / 2));
+    return hits < MIN_LEASED_HITS || this.mayLapse < 0 ? 0 : Math.min(max, Math.ceil(hits / 2));
   }
 
   /** Returns a lease that has at least `hits` tokens, and at least one. */
