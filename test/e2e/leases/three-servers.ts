@@ -61,10 +61,8 @@ export async function startThreeServers(policy: string): Promise<ThreeServers> {
       }),
     ),
   );
-  const savedBy = async (weir: WeirServer): Promise<number> => {
-    const metrics = await scrape(weir);
-    return metrics === undefined ? 0 : sumOf(metrics, 'weir_lease_trips_saved_total');
-  };
+  const savedBy = async (weir: WeirServer): Promise<number> =>
+    sumOf((await scrape(weir))!, 'weir_lease_trips_saved_total');
   let savedByKilled = 0;
   return {
     redis,
